@@ -14,16 +14,16 @@ import (
 
 // unixClients starts `cohort dap --listen` on a Unix socket; each call of the result is another client.
 func (p *dapPlace) unixClients() func() *editor {
-	p.t.Helper()
-	path := p.path("c.sock")
-	server := p.listen(path)
-	if !strings.HasPrefix(server.said, "cohort dap listens on ") || !strings.Contains(server.said, path) ||
-		strings.Contains(server.said, "token") {
-		p.t.Fatalf("cohort dap said %q", server.said)
+	p.T.Helper()
+	path := p.Path("c.sock")
+	server := p.Listen(path)
+	if !strings.HasPrefix(server.Said, "cohort dap listens on ") || !strings.Contains(server.Said, path) ||
+		strings.Contains(server.Said, "token") {
+		p.T.Fatalf("cohort dap said %q", server.Said)
 	}
 	return func() *editor {
-		p.t.Helper()
-		return &editor{Client: daptest.New(p.t, server.dial("unix", path)), t: p.t, p: p}
+		p.T.Helper()
+		return &editor{Client: daptest.New(p.T, server.Dial("unix", path)), t: p.T, p: p}
 	}
 }
 

@@ -486,6 +486,6 @@ func TestDAPVariables(t *testing.T) {
 		e.Refused("variables", godap.VariablesArguments{VariablesReference: ref}, "not valid any more")
 		e.Do("disconnect", struct{}{}, nil) // ends the job that it launched
 		<-e.Done()
-		e.p.nothingLeft()
+		e.p.NothingLeft()
 	})
 }

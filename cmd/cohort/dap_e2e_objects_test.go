@@ -61,6 +61,6 @@ func TestDAPObjects(t *testing.T) {
 		e.SetBreakpoints(source)
 		e.Continue(0)
 		e.ends(0)
-		e.p.nothingLeft()
+		e.p.NothingLeft()
 	})
 }

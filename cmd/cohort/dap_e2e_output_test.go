@@ -106,10 +106,10 @@ func TestDAPOutputThatNobodyReads(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich") // no MPI knows of what happens here
 	program := mpi.BuildFile(t, "testdata/printer.c")
 	p := newDAPPlace(t, mpi)
-	conn, cohort := p.dap()
+	conn, cohort := p.DAP()
 	idle := &idleReader{ReadWriteCloser: conn}
 	e := &editor{Client: daptest.New(t, idle), t: t, p: p}
-	progress := p.path("progress")
+	progress := p.Path("progress")
 	e.Launch(protocol.LaunchArguments{
 		Program: program, Args: []string{strconv.Itoa(linesOfEach), progress}, Ranks: printers, StopOnEntry: true,
 	})
@@ -117,7 +117,7 @@ func TestDAPOutputThatNobodyReads(t *testing.T) {
 	e.Expect(stops("entry", 0, 1, 2, 3)...)
 	pids := map[string]int{"cohort": cohort.Process.Pid}
 	for r := range printers {
-		pids[fmt.Sprintf("the agent of rank %d", r)] = findPart(p.workplace, cohort.Process.Pid, "agent", r)
+		pids[fmt.Sprintf("the agent of rank %d", r)] = p.Part(cohort.Process.Pid, "agent", r)
 	}
 	before := map[string]int{}
 	for name, pid := range pids {
@@ -143,7 +143,7 @@ func TestDAPOutputThatNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	resume()
-	if err := pause.Wait(p.ctx, nil); err != nil {
+	if err := pause.Wait(p.Ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	e.Expect(stops("pause", 0, 1, 2, 3)...)
@@ -189,17 +189,17 @@ func TestDAPOneOfTwoClientsReadsNothing(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich") // no MPI knows of what happens here
 	program := mpi.BuildFile(t, "testdata/printer.c")
 	p := newDAPPlace(t, mpi)
-	path := p.path("c.sock")
-	server := p.listen(path)
-	idle := &idleReader{ReadWriteCloser: server.dial("unix", path)}
+	path := p.Path("c.sock")
+	server := p.Listen(path)
+	idle := &idleReader{ReadWriteCloser: server.Dial("unix", path)}
 	first := &editor{Client: daptest.New(t, idle), t: t, p: p}
 	first.Launch(protocol.LaunchArguments{
-		Program: program, Args: []string{strconv.Itoa(1 << 30), p.path("progress")}, Ranks: printers,
+		Program: program, Args: []string{strconv.Itoa(1 << 30), p.Path("progress")}, Ranks: printers,
 		StopOnEntry: true,
 	})
 	first.ConfigurationDone()
 	first.Expect(stops("entry", 0, 1, 2, 3)...)
-	second := &editor{Client: daptest.New(t, server.dial("unix", path)), t: t, p: p}
+	second := &editor{Client: daptest.New(t, server.Dial("unix", path)), t: t, p: p}
 	second.Initialize()
 	second.Do("attach", protocol.AttachArguments{}, nil)
 	second.ConfigurationDone()

@@ -243,7 +243,7 @@ func TestDAPEndings(t *testing.T) {
 			launch(e)
 			e.Do("terminate", struct{}{}, nil)
 			e.Expect(daptest.Terminated())
-			for _, process := range marked(e.p.dir) {
+			for _, process := range e.p.Processes() {
 				if !strings.HasSuffix(strings.TrimSpace(process), "/cohort dap") {
 					t.Errorf("after the terminated event there is %s", process)
 				}
@@ -258,14 +258,14 @@ func TestDAPEndings(t *testing.T) {
 			e := newDAPPlace(t, mpi).editor()
 			launch(e)
 			e.Disconnect()
-			e.p.nothingLeft()
+			e.p.NothingLeft()
 		})
 		t.Run("gone", func(t *testing.T) { // the editor was killed
 			t.Parallel()
 			e := newDAPPlace(t, mpi).editor()
 			launch(e)
 			e.Close()
-			e.p.nothingLeft()
+			e.p.NothingLeft()
 		})
 		t.Run("launching", func(t *testing.T) {
 			t.Parallel()
@@ -275,7 +275,7 @@ func TestDAPEndings(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.Disconnect()
-			e.p.nothingLeft()
+			e.p.NothingLeft()
 		})
 	})
 }

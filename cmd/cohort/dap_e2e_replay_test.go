@@ -12,17 +12,10 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/dap/daptest"
 	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/testkit/cohorttest"
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
-
-// stepsProgram is a program whose rank 0 takes messages of the others with wildcards and answers each; its environment
-// makes it misbehave.
-func stepsProgram(t *testing.T, mpi mpitest.MPI) (program, source string) {
-	t.Helper()
-	source = filepath.Join(mpitest.Root(t), "runner", "testdata", "steps.c")
-	return mpi.BuildFile(t, source), source
-}
 
 // graphOf is the event graph of a recording, which the debugger has left in it.
 func graphOf(t *testing.T, recorded string) *causal.Graph {
@@ -80,7 +73,7 @@ func (e *editor) counters() []uint64 {
 func TestDAPCausalBreakpoint(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
-		program, source := stepsProgram(t, mpi)
+		program, source := cohorttest.Steps(t, mpi), cohorttest.StepsSource(t)
 		recorded := p.record("r.cohort", 3, nil, program)
 		e := p.editor()
 		e.Launch(protocol.LaunchArguments{Recording: recorded})
@@ -162,8 +155,7 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 func TestDAPCausalBreakpointElsewhere(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
-		program, _ := stepsProgram(t, mpi)
-		recording := p.record("r.cohort", 2, nil, program)
+		recording := p.record("r.cohort", 2, nil, cohorttest.Steps(t, mpi))
 		elsewhere := filepath.Join(t.TempDir(), "other.c")
 		e := p.editor()
 		e.Launch(protocol.LaunchArguments{Recording: recording})
@@ -185,14 +177,14 @@ func TestDAPCausalBreakpointElsewhere(t *testing.T) {
 				"Ranks [0-1] continue"),
 			daptest.Output("stdout", "steps: hash"))
 		e.ends(0)
-		p.nothingLeft()
+		p.NothingLeft()
 	})
 }
 
 func TestDAPRunTo(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
-		program, source := stepsProgram(t, mpi)
+		program, source := cohorttest.Steps(t, mpi), cohorttest.StepsSource(t)
 		recorded := p.record("r.cohort", 3, nil, program)
 		e := p.editor()
 		e.Launch(protocol.LaunchArguments{Recording: recorded, StopOnEntry: true})
@@ -274,7 +266,7 @@ func TestDAPRunTo(t *testing.T) {
 			t.Errorf("the ranks stand at %v, want %v", counters, want)
 		}
 		e.Disconnect()
-		p.nothingLeft()
+		p.NothingLeft()
 	})
 }
 
@@ -282,7 +274,7 @@ func TestDAPRunTo(t *testing.T) {
 func TestDAPDivergence(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
-		program, source := stepsProgram(t, mpi)
+		program, source := cohorttest.Steps(t, mpi), cohorttest.StepsSource(t)
 		recorded := p.record("r.cohort", 2, nil, program)
 		e := p.editor()
 		e.Launch(protocol.LaunchArguments{Recording: recorded, Env: map[string]string{"DIVERGE": "1"}})
@@ -317,7 +309,7 @@ func TestDAPDivergence(t *testing.T) {
 func TestDAPRecordingCutShort(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
-		program, source := stepsProgram(t, mpi)
+		program, source := cohorttest.Steps(t, mpi), cohorttest.StepsSource(t)
 		recorded := p.record("r.cohort", 2, []string{"DIE=1"}, program) // this environment is not recorded
 		e := p.editor()
 		e.Launch(protocol.LaunchArguments{Recording: recorded})
@@ -336,6 +328,6 @@ func TestDAPRecordingCutShort(t *testing.T) {
 			t.Errorf("the stop of rank 0 says %+v", stopped)
 		}
 		e.Disconnect()
-		p.nothingLeft()
+		p.NothingLeft()
 	})
 }

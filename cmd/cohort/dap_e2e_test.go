@@ -14,32 +14,32 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap/daptest"
 	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/testkit/cohorttest"
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // dapPlace is a workplace for editors.
-type dapPlace struct{ *workplace }
+type dapPlace struct{ *cohorttest.Workplace }
 
 func newDAPPlace(t *testing.T, mpi mpitest.MPI) *dapPlace {
 	t.Helper()
-	slow(t)
-	return &dapPlace{newWorkplace(t, mpi)}
+	return &dapPlace{cohorttest.New(t, mpi)}
 }
 
-// record makes the recording p.path(name).
+// record makes the recording p.Path(name).
 func (p *dapPlace) record(name string, ranks int, env []string, program string, args ...string) string {
-	p.t.Helper()
+	p.T.Helper()
 	all := append([]string{"record", "-n", fmt.Sprint(ranks), "-o", name, "--", program}, args...)
-	cmd := p.command(all...)
+	cmd := p.Command(all...)
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil && !errors.As(err, new(*exec.ExitError)) {
-		p.t.Fatalf("cohort %v: %v\n%s", all, err, out)
+		p.T.Fatalf("cohort %v: %v\n%s", all, err, out)
 	}
-	if _, err := os.Stat(p.path(name)); err != nil {
-		p.t.Fatalf("cohort %v has left no recording: %v\n%s", all, err, out)
+	if _, err := os.Stat(p.Path(name)); err != nil {
+		p.T.Fatalf("cohort %v has left no recording: %v\n%s", all, err, out)
 	}
-	return p.path(name)
+	return p.Path(name)
 }
 
 // editor is a client of a `cohort dap` of its own, as an editor is.
@@ -50,9 +50,9 @@ type editor struct {
 }
 
 func (p *dapPlace) editor() *editor {
-	p.t.Helper()
-	conn, _ := p.dap()
-	return &editor{Client: daptest.New(p.t, conn), t: p.t, p: p}
+	p.T.Helper()
+	conn, _ := p.DAP()
+	return &editor{Client: daptest.New(p.T, conn), t: p.T, p: p}
 }
 
 // dapSource is the program of this directory's testdata.

@@ -12,30 +12,31 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap/daptest"
 	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/testkit/cohorttest"
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // Each launch that cannot work is refused with what to do, and the same session can launch what does.
 func TestDAPRefusesLaunches(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		w := newWorkplace(t, mpi)
+		w := cohorttest.New(t, mpi)
 		other := map[string]string{"mpich": "openmpi", "openmpi": "mpich"}[mpi.Name]
-		script := w.path("script.sh")
+		script := w.Path("script.sh")
 		if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil { // executable is the point
 			t.Fatal(err)
 		}
 		hello := mpi.Build(t, "hello.c")
-		if text, status := w.run("record", "-n", "2", "-o", "r.cohort", "--unpacked", "--", hello); status != 0 {
+		if text, status := w.Run("record", "-n", "2", "-o", "r.cohort", "--unpacked", "--", hello); status != 0 {
 			t.Fatalf("record has status %d and says:\n%s", status, text)
 		}
-		damaged := w.path("damaged.cohort")
-		if err := os.CopyFS(damaged, os.DirFS(w.path("r.cohort"))); err != nil {
+		damaged := w.Path("damaged.cohort")
+		if err := os.CopyFS(damaged, os.DirFS(w.Path("r.cohort"))); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Truncate(filepath.Join(damaged, "rank-1.trace"), 4200); err != nil {
 			t.Fatal(err)
 		}
-		conn, _ := w.dap()
+		conn, _ := w.DAP()
 		c := daptest.New(t, conn)
 		c.Initialize()
 		for _, bad := range []struct {
@@ -49,7 +50,7 @@ func TestDAPRefusesLaunches(t *testing.T) {
 			},
 			{map[string]any{"program": mpitest.Source(t, "hello.c")}, []string{"is not executable", "chmod +x"}},
 			{map[string]any{"program": "/nowhere/prog"}, []string{"/nowhere/prog does not exist", "Check the path"}},
-			{map[string]any{"program": w.dir}, []string{"is a directory", "Name the MPI program itself"}},
+			{map[string]any{"program": w.Dir}, []string{"is a directory", "Name the MPI program itself"}},
 			{
 				map[string]any{"program": script},
 				[]string{"is not a compiled program", "#!/bin/sh", "Name the MPI program itself"},
@@ -63,12 +64,12 @@ func TestDAPRefusesLaunches(t *testing.T) {
 			{map[string]any{"program": hello, "mpi": "nonsense"}, []string{`"nonsense" is neither mpich nor openmpi`, "Leave --mpi out"}},
 			{map[string]any{"program": hello, "mpi": other}, []string{"is linked to", "Leave --mpi out"}},
 			{
-				map[string]any{"recording": w.path("nowhere.cohort")},
+				map[string]any{"recording": w.Path("nowhere.cohort")},
 				[]string{"is not a Cohort recording", "no such directory", "cohort record"},
 			},
-			{map[string]any{"recording": w.path("r.cohort"), "ranks": 3}, []string{`"ranks" (3)`, "as many ranks as were recorded"}},
+			{map[string]any{"recording": w.Path("r.cohort"), "ranks": 3}, []string{`"ranks" (3)`, "as many ranks as were recorded"}},
 			{
-				map[string]any{"recording": w.path("r.cohort"), "program": mpi.Build(t, "hello.c", "-O1")},
+				map[string]any{"recording": w.Path("r.cohort"), "program": mpi.Build(t, "hello.c", "-O1")},
 				[]string{"is not the program of the recording", "build-id", "record anew"},
 			},
 			{map[string]any{"recording": damaged}, []string{"rank-1.trace", "truncated at byte 4200", "record again"}},
@@ -87,8 +88,8 @@ func TestDAPRefusesLaunches(t *testing.T) {
 func TestDAPRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	mpi := mpitest.Need(t, "mpich") // no rank is started but at the end
-	w := newWorkplace(t, mpi)
-	conn, _ := w.dap()
+	w := cohorttest.New(t, mpi)
+	conn, _ := w.DAP()
 	c := daptest.New(t, conn)
 	c.Refused("launch", protocol.LaunchArguments{Program: "x"}, "initialize")
 	c.Initialize()
@@ -105,7 +106,7 @@ func TestDAPRefusesNonsense(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refusal *daptest.RequestError
-	if err := answer.Wait(w.ctx, nil); !errors.As(err, &refusal) ||
+	if err := answer.Wait(w.Ctx, nil); !errors.As(err, &refusal) ||
 		!strings.Contains(refusal.Text, "not a JSON object") {
 		t.Errorf("the answer to ill-formed JSON: %v", err)
 	}
@@ -127,20 +128,20 @@ func TestDAPRefusesNonsense(t *testing.T) {
 	if err := c.SendRaw([]byte("Content-Length: 987654321\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := answer.Wait(w.ctx, nil); !errors.As(err, &refusal) || !strings.Contains(refusal.Text, "987654321 bytes") {
+	if err := answer.Wait(w.Ctx, nil); !errors.As(err, &refusal) || !strings.Contains(refusal.Text, "987654321 bytes") {
 		t.Errorf("the answer to a message of a gigabyte: %v", err)
 	}
-	waitDone(w.ctx, t, c) // and with the connection goes the job
+	waitDone(w.Ctx, t, c) // and with the connection goes the job
 }
 
 // On TCP nobody comes in without the token; who has it may join, and sees the same ranks.
 func TestDAPTokenAndSecondClient(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		w := newWorkplace(t, mpi)
-		server := w.listen("127.0.0.1:0")
+		w := cohorttest.New(t, mpi)
+		server := w.Listen("127.0.0.1:0")
 		var address, token string
-		if _, err := fmt.Sscanf(server.said, "cohort dap listens on %s token %s", &address, &token); err != nil {
-			t.Fatalf("cohort dap said %q: %v", server.said, err)
+		if _, err := fmt.Sscanf(server.Said, "cohort dap listens on %s token %s", &address, &token); err != nil {
+			t.Fatalf("cohort dap said %q: %v", server.Said, err)
 		}
 		arguments := protocol.LaunchArguments{
 			Program: mpi.Build(t, "hello.c"), Ranks: 2, StopOnEntry: true,
@@ -148,21 +149,21 @@ func TestDAPTokenAndSecondClient(t *testing.T) {
 		}
 		for _, wrong := range []string{"", "wrong", token[:len(token)-1], token + "x"} {
 			for _, command := range []string{"launch", "attach"} {
-				c := daptest.New(t, server.dial("tcp", address))
+				c := daptest.New(t, server.Dial("tcp", address))
 				c.Initialize()
 				c.Refused(command, map[string]any{"program": arguments.Program, "token": wrong}, "token")
-				waitDone(w.ctx, t, c)
+				waitDone(w.Ctx, t, c)
 			}
 		}
-		if len(marked(w.mark)) != 1 {
-			t.Errorf("something was started without the token: %v", marked(w.mark))
+		if len(w.Processes()) != 1 {
+			t.Errorf("something was started without the token: %v", w.Processes())
 		}
-		first := daptest.New(t, server.dial("tcp", address))
+		first := daptest.New(t, server.Dial("tcp", address))
 		first.Launch(arguments)
 		first.ConfigurationDone()
 		first.Expect(daptest.Stopped(0, "entry"), daptest.Stopped(1, "entry"))
 
-		second := daptest.New(t, server.dial("tcp", address))
+		second := daptest.New(t, server.Dial("tcp", address))
 		second.Initialize()
 		second.Refused("launch", arguments, "attach")
 		second.Do("attach", protocol.AttachArguments{Token: token}, nil)

@@ -7,15 +7,16 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap/daptest"
 	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/testkit/cohorttest"
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // Whatever part of a debugged job is killed: the client is told, the other ranks stay usable or the session ends, and
 // nothing is left.
 func TestKillWhileDebugging(t *testing.T) {
-	slow(t)
+	cohorttest.Slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		program := waiting(t, mpi)
+		program := cohorttest.Steps(t, mpi)
 		for role, told := range map[string]daptest.Expectation{
 			"rank":     daptest.RankIs(1, "exited"),
 			"gdb":      daptest.RankIs(1, "lost"),
@@ -24,13 +25,13 @@ func TestKillWhileDebugging(t *testing.T) {
 		} {
 			t.Run(role, func(t *testing.T) {
 				t.Parallel()
-				w := newWorkplace(t, mpi)
-				conn, cmd := w.dap()
+				w := cohorttest.New(t, mpi)
+				conn, cmd := w.DAP()
 				c := daptest.New(t, conn)
 				c.Launch(protocol.LaunchArguments{Program: program, Ranks: 3, Env: map[string]string{"WAIT": "1"}})
 				c.ConfigurationDone()
-				c.Expect(daptest.Output("", ready))
-				killPart(w, cmd.Process.Pid, role, 1)
+				c.Expect(daptest.Output("", cohorttest.StepsWaiting))
+				w.Kill(cmd.Process.Pid, role, 1)
 				c.Expect(told)
 				if role == "rank" || role == "gdb" {
 					c.Pause(0) // the focus is all ranks
@@ -46,16 +47,16 @@ func TestKillWhileDebugging(t *testing.T) {
 		}
 		t.Run("cohort", func(t *testing.T) {
 			t.Parallel()
-			w := newWorkplace(t, mpi)
-			conn, cmd := w.dap()
+			w := cohorttest.New(t, mpi)
+			conn, cmd := w.DAP()
 			c := daptest.New(t, conn)
 			c.Launch(protocol.LaunchArguments{Program: program, Ranks: 3, Env: map[string]string{"WAIT": "1"}})
 			c.ConfigurationDone()
-			c.Expect(daptest.Output("", ready))
-			killPart(w, cmd.Process.Pid, "cohort", 0)
+			c.Expect(daptest.Output("", cohorttest.StepsWaiting))
+			w.Kill(cmd.Process.Pid, "cohort", 0)
 			select {
 			case <-c.Done():
-			case <-w.ctx.Done():
+			case <-w.Ctx.Done():
 				t.Error("the connection outlives cohort")
 			}
 		})
@@ -64,18 +65,18 @@ func TestKillWhileDebugging(t *testing.T) {
 
 // Go ranks, which have no process of a debugger's between them and their agents, end with cohort as well.
 func TestKillCohortWithGoRanks(t *testing.T) {
-	slow(t)
+	cohorttest.Slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		w := newWorkplace(t, mpi)
-		conn, cmd := w.dap()
+		w := cohorttest.New(t, mpi)
+		conn, cmd := w.DAP()
 		c := daptest.New(t, conn)
 		c.Launch(protocol.LaunchArguments{Program: mpi.BuildGo(t, "gompi"), Ranks: 2, StopOnEntry: true})
 		c.ConfigurationDone()
 		c.Expect(stops("entry", 0, 1)...)
-		killPart(w, cmd.Process.Pid, "cohort", 0)
+		w.Kill(cmd.Process.Pid, "cohort", 0)
 		select {
 		case <-c.Done():
-		case <-w.ctx.Done():
+		case <-w.Ctx.Done():
 			t.Error("the connection outlives cohort")
 		}
 	})
@@ -83,14 +84,14 @@ func TestKillCohortWithGoRanks(t *testing.T) {
 
 // A client that goes away without a word takes its job with it.
 func TestClientVanishes(t *testing.T) {
-	slow(t)
+	cohorttest.Slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		w := newWorkplace(t, mpi)
-		conn, cmd := w.dap()
+		w := cohorttest.New(t, mpi)
+		conn, cmd := w.DAP()
 		c := daptest.New(t, conn)
-		c.Launch(protocol.LaunchArguments{Program: waiting(t, mpi), Ranks: 2, Env: map[string]string{"WAIT": "1"}})
+		c.Launch(protocol.LaunchArguments{Program: cohorttest.Steps(t, mpi), Ranks: 2, Env: map[string]string{"WAIT": "1"}})
 		c.ConfigurationDone()
-		c.Expect(daptest.Output("", ready))
+		c.Expect(daptest.Output("", cohorttest.StepsWaiting))
 		c.Close() // waits for cohort
 		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signaled() {
 			t.Errorf("cohort ended with %v", cmd.ProcessState)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/testkit/cohorttest"
 	"github.com/cohort-debugger/cohort/testkit/doccheck"
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
@@ -46,7 +47,7 @@ var onlyOn = map[string]string{
 // of a session are given to cohort debug --batch, which is the client of the same debug adapter without a terminal, and
 // those for gdb to gdb -batch.
 func TestDocs(t *testing.T) {
-	slow(t)
+	cohorttest.Slow(t)
 	pages, err := filepath.Glob(filepath.Join(mpitest.Root(t), "docs", "*.md"))
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("there are no pages: %v", err)
@@ -109,7 +110,7 @@ func withoutNotRun(page string, steps []doccheck.Step) (rest []doccheck.Step, us
 
 // reader types what the documentation says.
 type reader struct {
-	*workplace
+	*cohorttest.Workplace
 
 	env     []string
 	answers map[int]answer // by line of the page, what it does not have
@@ -122,8 +123,8 @@ type answer struct {
 
 func newReader(t *testing.T, mpi mpitest.MPI) *reader {
 	t.Helper()
-	w := newWorkplace(t, mpi)
-	root, here := mpitest.Root(t), w.path("work")
+	w := cohorttest.New(t, mpi)
+	root, here := mpitest.Root(t), w.Path("work")
 	if err := os.Mkdir(here, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func newReader(t *testing.T, mpi mpitest.MPI) *reader {
 	}
 	// A cache of its own, because the path of this cohort, which will be gone, is written into gdb's script; with the
 	// library that is there.
-	library, err := pmpi.Build(w.ctx, pmpi.Options{Mpicc: mpi.Mpicc})
+	library, err := pmpi.Build(w.Ctx, pmpi.Options{Mpicc: mpi.Mpicc})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,8 +154,8 @@ func newReader(t *testing.T, mpi mpitest.MPI) *reader {
 			filepath.Join(cache, filepath.Base(filepath.Dir(library.Path))))); err != nil {
 		t.Fatal(err)
 	}
-	env := w.command().Env
-	env = append(env, "PATH="+commands+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+filepath.Dir(cache), "NO_COLOR=1")
+	path := strings.Join([]string{commands, filepath.Dir(w.Cohort), os.Getenv("PATH")}, ":")
+	env := append(w.Command().Env, "PATH="+path, "XDG_CACHE_HOME="+filepath.Dir(cache), "NO_COLOR=1")
 	return &reader{w, env, map[int]answer{}}
 }
 
@@ -169,13 +170,13 @@ func (r *reader) follow(page string, steps []doccheck.Step) {
 		i = end
 		switch {
 		case s.Prompt != doccheck.Shell:
-			r.t.Fatalf("docs/%s:%d: nothing was started that could read %q", page, s.Line, s.Command)
+			r.T.Fatalf("docs/%s:%d: nothing was started that could read %q", page, s.Line, s.Command)
 		case len(inside) > 0:
 			r.session(page, s, inside)
 		default:
 			output, status := r.shell(s.Command)
 			if status != s.Options.Status {
-				r.t.Fatalf("docs/%s:%d: %s ended with status %d, not %d:\n%s", page, s.Line, s.Command, status,
+				r.T.Fatalf("docs/%s:%d: %s ended with status %d, not %d:\n%s", page, s.Line, s.Command, status,
 					s.Options.Status, output)
 			}
 			r.compare(page, s, strings.Split(output, "\n"))
@@ -184,7 +185,7 @@ func (r *reader) follow(page string, steps []doccheck.Step) {
 }
 
 func (r *reader) compare(page string, s doccheck.Step, got []string) {
-	if s.Options.MPI != "" && s.Options.MPI != r.mpi.Name {
+	if s.Options.MPI != "" && s.Options.MPI != r.MPI.Name {
 		return
 	}
 	var kept []string
@@ -197,7 +198,7 @@ func (r *reader) compare(page string, s doccheck.Step, got []string) {
 		if !slices.ContainsFunc(s.Want, func(l string) bool { return strings.HasSuffix(l, "...") }) {
 			r.answers[s.Line] = answer{s.Line + s.Lines - 1, s.Line + s.Lines - 1 + len(s.Want), kept}
 		}
-		r.t.Errorf("docs/%s:%d: %s%s: %v", page, s.Line, s.Prompt, s.Command, err)
+		r.T.Errorf("docs/%s:%d: %s%s: %v", page, s.Line, s.Prompt, s.Command, err)
 	}
 }
 
@@ -206,21 +207,21 @@ func (r *reader) update(page string) {
 	if !*updateDocs || len(r.answers) == 0 {
 		return
 	}
-	root := mpitest.Root(r.t)
+	root := mpitest.Root(r.T)
 	path := filepath.Join(root, "docs", page)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	lines := strings.Split(string(text), "\n")
 	for _, at := range slices.Backward(slices.Sorted(maps.Keys(r.answers))) {
 		a := r.answers[at]
 		answer := strings.TrimRight(strings.Join(a.lines, "\n"), "\n ")
-		answer = strings.NewReplacer(r.dir, "/home/me", root+"/", "/home/me/work/").Replace(answer)
+		answer = strings.NewReplacer(r.Dir, "/home/me", root+"/", "/home/me/work/").Replace(answer)
 		lines = slices.Replace(lines, a.from, a.to, strings.Split(answer, "\n")...)
 	}
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 }
 
@@ -229,16 +230,16 @@ var ofThisMachine = regexp.MustCompile(`^(cohort: )?There are more ranks \(\d+\)
 
 // shell runs a command as it stands there, with empty input.
 func (r *reader) shell(command string) (output string, status int) {
-	r.t.Helper()
-	cmd := exec.CommandContext(r.ctx, "bash", "-c", command)
+	r.T.Helper()
+	cmd := exec.CommandContext(r.Ctx, "bash", "-c", command)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = endLimit
-	cmd.Dir, cmd.Env = r.path("work"), r.env
+	cmd.WaitDelay = cohorttest.EndLimit
+	cmd.Dir, cmd.Env = r.Path("work"), r.env
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) || r.ctx.Err() != nil {
-		r.t.Fatalf("%s: %v %v\n%s", command, err, r.ctx.Err(), out.String())
+	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) || r.Ctx.Err() != nil {
+		r.T.Fatalf("%s: %v %v\n%s", command, err, r.Ctx.Err(), out.String())
 	}
 	return out.String(), cmd.ProcessState.ExitCode()
 }
@@ -270,17 +271,17 @@ func (r *reader) session(page string, opener doccheck.Step, typed []doccheck.Ste
 			command.WriteString(" -ex " + quoted(`echo \n`+mark(i, s)+`\n`) + " -ex " + quoted(s.Command))
 		}
 	default:
-		r.t.Fatalf("docs/%s:%d: nothing reads the line %q there", page, typed[0].Line, typed[0].Command)
+		r.T.Fatalf("docs/%s:%d: nothing reads the line %q there", page, typed[0].Line, typed[0].Command)
 	}
 	output, status := r.shell(command.String())
 	left := strings.Split(output, "\n")
 	for i, s := range typed {
 		if s.Prompt != typed[0].Prompt {
-			r.t.Fatalf("docs/%s:%d: this is a session of another debugger", page, s.Line)
+			r.T.Fatalf("docs/%s:%d: this is a session of another debugger", page, s.Line)
 		}
 		at := index(left, mark(i, s))
 		if at < 0 {
-			r.t.Fatalf("docs/%s:%d: %s was not carried out:\n%s", page, s.Line, s.Command, output)
+			r.T.Fatalf("docs/%s:%d: %s was not carried out:\n%s", page, s.Line, s.Command, output)
 		}
 		left = left[at+1:]
 		answer := left
@@ -292,7 +293,7 @@ func (r *reader) session(page string, opener doccheck.Step, typed []doccheck.Ste
 		r.compare(page, s, answer)
 	}
 	if want := typed[len(typed)-1].Options.Status; typed[0].Prompt == doccheck.Cohort && status != want {
-		r.t.Errorf("docs/%s:%d: %s ended with status %d, not %d:\n%s", page, opener.Line, opener.Command, status, want,
+		r.T.Errorf("docs/%s:%d: %s ended with status %d, not %d:\n%s", page, opener.Line, opener.Command, status, want,
 			output)
 	}
 }

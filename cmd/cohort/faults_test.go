@@ -3,40 +3,20 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/cohort-debugger/cohort/testkit/cohorttest"
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
-
-// waiting is a program whose rank 0 takes messages of the others in any order, and in the middle of that says so and
-// waits for its standard input.
-func waiting(t *testing.T, mpi mpitest.MPI) string {
-	t.Helper()
-	return mpi.BuildFile(t, filepath.Join(mpitest.Root(t), "runner", "testdata", "steps.c"))
-}
-
-const (
-	ready     = "steps: waiting"
-	waitPlace = "WAIT=1" // makes it wait
-)
-
-// slow skips tests of whole commands in short mode.
-func slow(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it runs whole jobs; skipped in short mode")
-	}
-}
 
 // Whatever part of a job is killed while it is recorded: cohort says so and ends, and what was recorded until then
 // replays.
 func TestKillWhileRecording(t *testing.T) {
-	slow(t)
+	cohorttest.Slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		program := waiting(t, mpi)
+		program := cohorttest.Steps(t, mpi)
 		for _, victim := range []struct {
 			role, mode string
 			status     int
@@ -52,12 +32,12 @@ func TestKillWhileRecording(t *testing.T) {
 		} {
 			t.Run(victim.role, func(t *testing.T) {
 				t.Parallel()
-				w := newWorkplace(t, mpi)
-				r := w.start("record", "--mode", victim.mode, "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--",
-					program)
-				r.await(ready)
-				r.kill(victim.role, 1)
-				text, status := r.wait()
+				w := cohorttest.New(t, mpi)
+				r := w.Start("record", "--mode", victim.mode, "-n", "3", "-o", "r.cohort", "--env",
+					cohorttest.StepsWait, "--", program)
+				r.Await(cohorttest.StepsWaiting)
+				r.Kill(victim.role, 1)
+				text, status := r.Wait()
 				if victim.status != 0 && status != victim.status || status == 0 {
 					t.Errorf("status %d", status)
 				}
@@ -66,8 +46,8 @@ func TestKillWhileRecording(t *testing.T) {
 						t.Errorf("it does not say %q", want)
 					}
 				}
-				w.nothingLeft()
-				replayed, replayStatus := w.run("replay", "r.cohort")
+				w.NothingLeft()
+				replayed, replayStatus := w.Run("replay", "r.cohort")
 				if replayStatus != 0 || !strings.Contains(replayed, "was cut short after event") ||
 					!strings.Contains(replayed, "No rank left the recording") {
 					t.Errorf("the replay has status %d and says:\n%s", replayStatus, replayed)
@@ -82,17 +62,17 @@ func TestKillWhileRecording(t *testing.T) {
 
 // Ctrl-C while a program hangs for ever: the recording is kept and replays to where it hung.
 func TestInterruptADeadlock(t *testing.T) {
-	slow(t)
+	cohorttest.Slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		w := newWorkplace(t, mpi)
+		w := cohorttest.New(t, mpi)
 		place := fmt.Sprintf("deadlock.c:%d", mpitest.Line(t, "deadlock.c", "deadlock: here"))
-		r := w.start("record", "-n", "2", "-o", "r.cohort", "--", mpi.Build(t, "deadlock.c"))
-		r.await("deadlock: rank 0 waits")
-		r.await("deadlock: rank 1 waits")
-		if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+		r := w.Start("record", "-n", "2", "-o", "r.cohort", "--", mpi.Build(t, "deadlock.c"))
+		r.Await("deadlock: rank 0 waits")
+		r.Await("deadlock: rank 1 waits")
+		if err := r.Cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		text, status := r.wait()
+		text, status := r.Wait()
 		if status != 128+int(syscall.SIGINT) ||
 			!strings.Contains(text, "Interrupted by SIGINT; what had been recorded until then is kept in r.cohort.") {
 			t.Errorf("record has status %d and says:\n%s", status, text)
@@ -103,25 +83,25 @@ func TestInterruptADeadlock(t *testing.T) {
 				t.Errorf("record does not say %q:\n%s", want, text)
 			}
 		}
-		if text, status := w.run("replay", "r.cohort"); status != 0 ||
+		if text, status := w.Run("replay", "r.cohort"); status != 0 ||
 			!strings.Contains(text, "No rank left the recording, which was cut short") {
 			t.Errorf("replay has status %d and says:\n%s", status, text)
 		}
 
 		// In a debugged run the first pauses the ranks, and what the script says next is carried out.
-		d := w.start("debug", "--batch", "-n", "2", "-x", "continue", "-x", "bt", "-x", "run", "--",
+		d := w.Start("debug", "--batch", "-n", "2", "-x", "continue", "-x", "bt", "-x", "run", "--",
 			mpi.Build(t, "deadlock.c"))
-		d.await("deadlock: rank 0 waits")
-		d.await("deadlock: rank 1 waits")
-		if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
+		d.Await("deadlock: rank 0 waits")
+		d.Await("deadlock: rank 1 waits")
+		if err := d.Cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		d.await("exchange at " + place)
-		d.await("(cohort) run")
-		if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
+		d.Await("exchange at " + place)
+		d.Await("(cohort) run")
+		if err := d.Cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		if text, status := d.wait(); status != 128+int(syscall.SIGINT) ||
+		if text, status := d.Wait(); status != 128+int(syscall.SIGINT) ||
 			!strings.Contains(text, "Interrupted by SIGINT") {
 			t.Errorf("debug has status %d and says:\n%s", status, text)
 		}
@@ -130,11 +110,11 @@ func TestInterruptADeadlock(t *testing.T) {
 
 // Whatever part of a replay is killed: cohort names it and ends, and the recording is as good as before.
 func TestKillWhileReplaying(t *testing.T) {
-	slow(t)
+	cohorttest.Slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		w := newWorkplace(t, mpi)
-		if text, status := w.run("record", "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--",
-			waiting(t, mpi)); status != 0 {
+		w := cohorttest.New(t, mpi)
+		if text, status := w.Run("record", "-n", "3", "-o", "r.cohort", "--env", cohorttest.StepsWait, "--",
+			cohorttest.Steps(t, mpi)); status != 0 {
 			t.Fatalf("record has status %d and says:\n%s", status, text)
 		}
 		for _, victim := range []struct {
@@ -148,17 +128,17 @@ func TestKillWhileReplaying(t *testing.T) {
 			{"cohort", -int(syscall.SIGKILL), ""},
 		} {
 			t.Run(victim.role, func(t *testing.T) {
-				r := w.start("replay", "r.cohort", "--stall-timeout", "5s")
-				r.await(ready)
-				r.kill(victim.role, 1)
-				text, status := r.wait()
+				r := w.Start("replay", "r.cohort", "--stall-timeout", "5s")
+				r.Await(cohorttest.StepsWaiting)
+				r.Kill(victim.role, 1)
+				text, status := r.Wait()
 				if status != victim.status || !strings.Contains(text, victim.says) {
 					t.Errorf("status %d, want %d and %q:\n%s", status, victim.status, victim.says, text)
 				}
-				w.nothingLeft()
+				w.NothingLeft()
 			})
 		}
-		if text, status := w.run("replay", "r.cohort"); status != 0 ||
+		if text, status := w.Run("replay", "r.cohort"); status != 0 ||
 			!strings.Contains(text, "No rank left the recording, and all got to its end.") {
 			t.Errorf("the replay after all that has status %d and says:\n%s", status, text)
 		}

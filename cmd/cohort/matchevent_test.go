@@ -177,6 +177,6 @@ func TestDAPMatchOfRecordedEvents(t *testing.T) {
 		e.Continue(0)
 		e.Expect(daptest.Output("stdout", "[0] matchevent: done\n"))
 		e.ends(0)
-		p.nothingLeft()
+		p.NothingLeft()
 	})
 }

@@ -9,14 +9,12 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/testkit/cohorttest"
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // Recordings that an older Cohort made are read as they were, and replay with the result that was recorded.
 func TestOldRecordings(t *testing.T) {
-	if testing.Short() {
-		t.Skip("replays several recordings")
-	}
 	for _, c := range []struct {
 		name, mpi string
 		info      string
@@ -51,8 +49,8 @@ func TestOldRecordings(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorkplace(t, mpitest.Need(t, c.mpi))
-			w.oldRecording(c.name)
+			w := cohorttest.New(t, mpitest.Need(t, c.mpi))
+			oldRecording(w, c.name)
 			for _, step := range []struct {
 				command string
 				want    []string
@@ -63,7 +61,7 @@ func TestOldRecordings(t *testing.T) {
 				{"cut r.cohort --at 2:17", c.cut}, // the recording has a relative path, and was made elsewhere
 				{"races r.cohort", []string{c.races}},
 			} {
-				out, code := w.run(strings.Fields(step.command)...)
+				out, code := w.Run(strings.Fields(step.command)...)
 				if code != exitOK {
 					t.Fatalf("cohort %s: status %d\n%s", step.command, code, out)
 				}
@@ -73,7 +71,7 @@ func TestOldRecordings(t *testing.T) {
 					}
 				}
 			}
-			out, code := w.run("replay", "r.cohort")
+			out, code := w.Run("replay", "r.cohort")
 			var printed []string
 			for line := range strings.Lines(out) {
 				if strings.HasPrefix(line, "tsp:") {
@@ -97,33 +95,33 @@ func oldRecordings(t *testing.T, name string) string {
 }
 
 // oldRecording makes a copy, r.cohort, of a recording of tsp, and a tsp that it is of.
-func (w *workplace) oldRecording(name string) {
-	w.t.Helper()
-	dir := w.path("r.cohort")
-	if err := os.CopyFS(dir, os.DirFS(oldRecordings(w.t, name+".cohort"))); err != nil {
-		w.t.Fatal(err)
+func oldRecording(w *cohorttest.Workplace, name string) {
+	w.T.Helper()
+	dir := w.Path("r.cohort")
+	if err := os.CopyFS(dir, os.DirFS(oldRecordings(w.T, name+".cohort"))); err != nil {
+		w.T.Fatal(err)
 	}
-	program := w.mpi.Build(w.t, "tsp.c")
+	program := w.MPI.Build(w.T, "tsp.c")
 	id, err := pmpi.BuildID(program)
 	if err != nil || id == "" {
-		w.t.Fatalf("the build-id of %s: %q, %v", program, id, err)
+		w.T.Fatalf("the build-id of %s: %q, %v", program, id, err)
 	}
 	file := filepath.Join(dir, "recording.json")
 	text, err := os.ReadFile(file)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	var meta map[string]any
 	if err := json.Unmarshal(text, &meta); err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	meta["command"] = []string{program, mpitest.Source(w.t, "cities10.txt")}
-	meta["cwd"] = w.t.TempDir()
+	meta["command"] = []string{program, mpitest.Source(w.T, "cities10.txt")}
+	meta["cwd"] = w.T.TempDir()
 	meta["program"] = map[string]string{"path": program, "id": id, "idKind": "build-id"}
 	if text, err = json.Marshal(meta); err == nil {
 		err = os.WriteFile(file, text, 0o600)
 	}
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }

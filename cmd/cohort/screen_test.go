@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"github.com/cohort-debugger/cohort/testkit/cohorttest"
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
@@ -95,13 +96,13 @@ func TestScreen(t *testing.T) {
 // On a terminal a line shows how far the run is while the program waits; it is gone when the program writes, and at the
 // end.
 func TestProgressOnATerminal(t *testing.T) {
-	slow(t)
+	cohorttest.Slow(t)
 	t.Parallel()
 	mpi := mpitest.Need(t, "mpich")
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprint("quiet ", quiet), func(t *testing.T) {
 			t.Parallel()
-			w := newWorkplace(t, mpi)
+			w := cohorttest.New(t, mpi)
 			master, slave, err := pty.Open()
 			if err != nil {
 				t.Fatal(err)
@@ -111,13 +112,13 @@ func TestProgressOnATerminal(t *testing.T) {
 				t.Fatal(err)
 			}
 			args := []string{
-				"record", "-n", "2", "-o", "r.cohort", "--yield", "off", "--env", waitPlace, "--",
-				waiting(t, mpi),
+				"record", "-n", "2", "-o", "r.cohort", "--yield", "off", "--env", cohorttest.StepsWait, "--",
+				cohorttest.Steps(t, mpi),
 			}
 			if quiet {
 				args = append([]string{"record", "-q"}, args[1:]...)
 			}
-			cmd := w.command(args...)
+			cmd := w.Command(args...)
 			read, write, err := os.Pipe() // not the terminal: what the test writes would be echoed there
 			if err != nil {
 				t.Fatal(err)
@@ -133,7 +134,7 @@ func TestProgressOnATerminal(t *testing.T) {
 			}
 			var all bytes.Buffer
 			piece := make([]byte, 4096)
-			deadline := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+			deadline := time.AfterFunc(cohorttest.Patience, func() { cmd.Process.Kill() })
 			defer deadline.Stop()
 			released := false
 			for {
@@ -141,9 +142,9 @@ func TestProgressOnATerminal(t *testing.T) {
 				all.Write(piece[:n])
 				until := "recording for"
 				if quiet {
-					until = ready
+					until = cohorttest.StepsWaiting
 				}
-				if !released && strings.Contains(all.String(), ready) && strings.Contains(all.String(), until) {
+				if !released && strings.Contains(all.String(), cohorttest.StepsWaiting) && strings.Contains(all.String(), until) {
 					released = true
 					if _, err := write.WriteString("go on\n"); err != nil {
 						t.Fatal(err)
@@ -164,7 +165,7 @@ func TestProgressOnATerminal(t *testing.T) {
 			if strings.Contains(text, "recording for") {
 				t.Errorf("the progress stays on the screen:\n%s", text)
 			}
-			for _, want := range []string{ready, "steps: hash "} {
+			for _, want := range []string{cohorttest.StepsWaiting, "steps: hash "} {
 				if n := strings.Count(text, "\n"+want) + b2i(strings.HasPrefix(text, want)); n != 1 {
 					t.Errorf("%d lines begin with %q:\n%s", n, want, text)
 				}
@@ -189,7 +190,7 @@ func b2i(b bool) int {
 // A disk that gets full while the program runs: the program goes on to its good end, it is said once, and what was
 // recorded replays.
 func TestFullDisk(t *testing.T) {
-	slow(t)
+	cohorttest.Slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := mpi.Build(t, "wildcard.c")
 		for _, c := range []struct{ mode, ranks, size string }{
@@ -204,8 +205,8 @@ func TestFullDisk(t *testing.T) {
 
 func fullDisk(t *testing.T, mpi mpitest.MPI, program, mode, ranks, size string) {
 	t.Helper()
-	w := newWorkplace(t, mpi)
-	disk := w.path("disk")
+	w := cohorttest.New(t, mpi)
+	disk := w.Path("disk")
 	if err := os.Mkdir(disk, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func fullDisk(t *testing.T, mpi mpitest.MPI, program, mode, ranks, size string) 
 			t.Errorf("unmounting %s: %v", disk, err)
 		}
 	})
-	text, status := w.run("record", "-n", ranks, "--mode", mode, "-o", "disk/r.cohort", "--", program, "recv", "12000")
+	text, status := w.Run("record", "-n", ranks, "--mode", mode, "-o", "disk/r.cohort", "--", program, "recv", "12000")
 	if status != 0 || !strings.Contains(text, "] ended well") ||
 		strings.Count(text, "the program continues unrecorded") != 1 ||
 		!strings.Contains(text, "The disk is full") || strings.Contains(text, "cannot be replayed") {
@@ -227,8 +228,8 @@ func fullDisk(t *testing.T, mpi mpitest.MPI, program, mode, ranks, size string) 
 		!strings.Contains(text, "The recording is NOT COMPLETE") {
 		t.Errorf("record ends with something else:\n%s", text)
 	}
-	summary := w.path("summary.json")
-	strict, status := w.run("record", "--force", "--strict", "--json", summary, "-n", ranks, "--mode", mode, "-o",
+	summary := w.Path("summary.json")
+	strict, status := w.Run("record", "--force", "--strict", "--json", summary, "-n", ranks, "--mode", mode, "-o",
 		"disk/r.cohort", "--", program, "recv", "12000")
 	if status != exitFailure {
 		t.Errorf("record --strict has status %d and says:\n%s", status, strict)
@@ -245,7 +246,7 @@ func fullDisk(t *testing.T, mpi mpitest.MPI, program, mode, ranks, size string) 
 		strings.Contains(string(left), "cohort-tmp") {
 		t.Errorf("%v\n%s", err, left)
 	}
-	text, status = w.run("replay", "disk/r.cohort", "--stall-timeout", "3s")
+	text, status = w.Run("replay", "disk/r.cohort", "--stall-timeout", "3s")
 	if status != 0 || !strings.Contains(text, " was cut short after event") ||
 		!strings.Contains(text, "(the disk was full)") || !strings.Contains(text, "No rank left the recording") {
 		t.Errorf("replay has status %d and says:\n%s", status, text)

@@ -6,16 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
+	"github.com/cohort-debugger/cohort/testkit/cohorttest"
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
@@ -41,7 +42,7 @@ import (
 //
 // Every script ends with a check like nothingleft of its own.
 func TestScripts(t *testing.T) {
-	slow(t)
+	cohorttest.Slow(t)
 	files, err := filepath.Glob(filepath.Join(mpitest.Root(t), "testdata", "scripts", "*.txtar"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no scripts: %v", err)
@@ -65,11 +66,15 @@ func (s inTest) Run(_ string, run func(t testscript.T)) { run(s) }
 func (inTest) Verbose() bool                            { return testing.Verbose() }
 
 func scriptParams(t *testing.T, mpi mpitest.MPI, file string) testscript.Params {
+	w := cohorttest.New(t, mpi)
 	return testscript.Params{
-		Files:    []string{file},
-		Deadline: time.Now().Add(2 * patience),
+		Files:       []string{file},
+		WorkdirRoot: w.Dir,
+		Deadline:    time.Now().Add(2 * cohorttest.Patience),
 		Setup: func(env *testscript.Env) error {
-			return setUp(t, env, mpi, mpitest.Source(t, "hello.c"))
+			env.Vars = slices.Concat(env.Vars, mpi.Env(), w.Variables(),
+				[]string{"MPI=" + mpi.Name, "SOURCE=" + filepath.Dir(mpitest.Source(t, "hello.c"))})
+			return nil
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "core" {
@@ -96,7 +101,11 @@ func scriptParams(t *testing.T, mpi mpitest.MPI, file string) testscript.Params 
 			"flip":        flipByte,
 			"truncate":    truncateFile,
 			"everylength": everyLength,
-			"nothingleft": func(ts *testscript.TestScript, neg bool, args []string) { nothingLeft(ts) },
+			"nothingleft": func(ts *testscript.TestScript, neg bool, args []string) {
+				if left := w.Left(); len(left) > 0 {
+					ts.Fatalf("left behind: %v", left)
+				}
+			},
 		},
 	}
 }
@@ -108,37 +117,6 @@ func coresStay() bool {
 	var limit unix.Rlimit
 	hard := unix.Getrlimit(unix.RLIMIT_CORE, &limit) == nil && limit.Max == unix.RLIM_INFINITY
 	return err == nil && hard && !bytes.ContainsAny(pattern, "|/%")
-}
-
-// markVar marks every process of one script.
-const markVar = "COHORT_TEST_SCRIPT"
-
-func setUp(t *testing.T, env *testscript.Env, mpi mpitest.MPI, source string) error {
-	env.Vars = append(env.Vars, "MPI="+mpi.Name, markVar+"="+env.WorkDir, "SOURCE="+filepath.Dir(source),
-		"XDG_CACHE_HOME="+cacheHome(), "XDG_RUNTIME_DIR="+filepath.Join(env.WorkDir, "run"))
-	for _, v := range os.Environ() { // what the MPI needs to run here
-		for _, prefix := range []string{"OMPI_", "MPIEXEC", "HYDRA_", "PRTE_", "COHORT_REQUIRE_MPI=", "GORACE="} {
-			if strings.HasPrefix(v, prefix) {
-				env.Vars = append(env.Vars, v)
-			}
-		}
-	}
-	env.Vars = append(env.Vars, mpi.Env()...)
-	env.Defer(func() { // also when the script has failed on the way
-		if left := awaitNothing(env.WorkDir, ""); len(left) > 0 {
-			t.Errorf("processes were left behind: %v", left)
-			killMarked(env.WorkDir)
-		}
-	})
-	return os.Mkdir(filepath.Join(env.WorkDir, "run"), 0o700)
-}
-
-// cacheHome: the interposer is built once for all scripts.
-func cacheHome() string {
-	if dir, err := os.UserCacheDir(); err == nil {
-		return dir
-	}
-	return os.TempDir()
 }
 
 func buildProgram(t *testing.T, ts *testscript.TestScript, mpi mpitest.MPI, args []string) {
@@ -199,66 +177,4 @@ func findLine(t *testing.T, ts *testscript.TestScript, args []string) {
 		ts.Fatalf("usage: line SOURCE MARK VAR")
 	}
 	ts.Setenv(args[2], mpitest.Source(t, args[0])+":"+strconv.Itoa(mpitest.Line(t, args[0], args[1])))
-}
-
-// marked lists the processes that have the mark of a script in their environment.
-func marked(mark string) []string {
-	var list []string
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
-	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(raw, []byte(markVar+"="+mark+"\x00")) {
-			continue
-		}
-		cmdline, err := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-		if err != nil || len(cmdline) == 0 { // it has gone since, or is a zombie
-			continue
-		}
-		list = append(list, filepath.Base(filepath.Dir(path))+" "+string(bytes.ReplaceAll(cmdline, []byte{0},
-			[]byte{' '})))
-	}
-	return list
-}
-
-// killMarked ends what a test has left behind, lest it disturb the next ones.
-func killMarked(mark string) {
-	for _, line := range marked(mark) {
-		text, _, _ := strings.Cut(line, " ")
-		if pid, err := strconv.Atoi(text); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone
-		}
-	}
-}
-
-func nothingLeft(ts *testscript.TestScript) {
-	if left := awaitNothing(ts.Getenv(markVar), ts.Getenv("XDG_RUNTIME_DIR")); len(left) > 0 {
-		ts.Fatalf("left behind: %v", left)
-	}
-}
-
-// awaitNothing gives what has just been told to end a moment to do so (the kernel delivers a SIGKILL in its own time),
-// and returns the processes and the directories of jobs that are left; runtimeDir "": processes only.
-func awaitNothing(mark, runtimeDir string) []string {
-	deadline := time.NewTimer(endLimit)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		left := marked(mark)
-		if runtimeDir != "" {
-			dirs, err := filepath.Glob(filepath.Join(runtimeDir, "*"))
-			if err != nil {
-				return []string{err.Error()}
-			}
-			left = append(left, dirs...)
-		}
-		if len(left) == 0 {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			return left
-		}
-	}
 }

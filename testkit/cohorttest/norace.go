@@ -1,0 +1,5 @@
+//go:build !race
+
+package cohorttest
+
+const withRace = false
