@@ -75,6 +75,16 @@ func (c *Client) Close() {
 // Done is closed when no more messages come: the server has closed the connection, or Close was called.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
+// AwaitClosed waits until the server has closed the connection.
+func (c *Client) AwaitClosed(ctx context.Context) {
+	c.tb.Helper()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		c.tb.Errorf("the server does not close the connection\n%s", c.Transcript(10))
+	}
+}
+
 func (c *Client) read() {
 	defer close(c.done)
 	r := bufio.NewReader(c.conn)

@@ -254,11 +254,15 @@ var rules = []rule{
 		folder: "testkit/exactreplay", may: nil, tests: []string{"launch", "runner", "causal", "trace"},
 		reason: "tests only: record and replay as a whole",
 	},
+	{
+		folder: "testkit/endtoend", may: nil, tests: []string{"dap", "causal", "trace", "pmpi", "testkit/doccheck"},
+		reason: "tests only: cohort as its users start it, by what users and editors see of it",
+	},
 }
 
 // testHelpers may be imported by tests and by each other only: they import testing, or hold fakes.
 var testHelpers = []string{
-	"testkit/mpitest", "testkit/proctest", "dap/daptest", "gdbmi/gdbmitest", "job/jobtest",
+	"testkit/mpitest", "testkit/proctest", "testkit/cohorttest", "dap/daptest", "gdbmi/gdbmitest", "job/jobtest",
 	"trace/tracetest",
 }
 

@@ -1,4 +1,4 @@
-package main
+package debug
 
 import (
 	"errors"
@@ -58,7 +58,7 @@ func (p *dapPlace) editor() *editor {
 // dapSource is the program of this directory's testdata.
 func dapSource(t *testing.T) string {
 	t.Helper()
-	return filepath.Join(mpitest.Root(t), "cmd", "cohort", "testdata", "dape2e.c")
+	return filepath.Join(mpitest.Root(t), "testkit", "endtoend", "debug", "testdata", "dape2e.c")
 }
 
 // markLine is the number of the line of a file that holds a text.

@@ -1,4 +1,4 @@
-package main
+package debug
 
 import (
 	"errors"
@@ -131,7 +131,7 @@ func TestDAPRefusesNonsense(t *testing.T) {
 	if err := answer.Wait(w.Ctx, nil); !errors.As(err, &refusal) || !strings.Contains(refusal.Text, "987654321 bytes") {
 		t.Errorf("the answer to a message of a gigabyte: %v", err)
 	}
-	waitDone(w.Ctx, t, c) // and with the connection goes the job
+	c.AwaitClosed(w.Ctx) // and with the connection goes the job
 }
 
 // On TCP nobody comes in without the token; who has it may join, and sees the same ranks.
@@ -152,7 +152,7 @@ func TestDAPTokenAndSecondClient(t *testing.T) {
 				c := daptest.New(t, server.Dial("tcp", address))
 				c.Initialize()
 				c.Refused(command, map[string]any{"program": arguments.Program, "token": wrong}, "token")
-				waitDone(w.Ctx, t, c)
+				c.AwaitClosed(w.Ctx)
 			}
 		}
 		if len(w.Processes()) != 1 {

@@ -1,4 +1,4 @@
-package main
+package debug
 
 import (
 	"fmt"
@@ -93,7 +93,7 @@ func (m *matchSession) standsAt(events ...causal.EventID) {
 func TestDAPMatchOfRecordedEvents(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
-		program := mpi.BuildFile(t, filepath.Join(mpitest.Root(t), "cmd", "cohort", "testdata", "matchevent.c"))
+		program := mpi.BuildFile(t, filepath.Join(mpitest.Root(t), "testkit", "endtoend", "debug", "testdata", "matchevent.c"))
 		recorded := p.record("r.cohort", 4, nil, program)
 		e := p.editor()
 		e.Launch(protocol.LaunchArguments{Recording: recorded, StopOnEntry: true})

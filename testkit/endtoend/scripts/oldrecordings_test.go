@@ -1,4 +1,4 @@
-package main
+package scripts
 
 import (
 	"encoding/json"
@@ -62,7 +62,7 @@ func TestOldRecordings(t *testing.T) {
 				{"races r.cohort", []string{c.races}},
 			} {
 				out, code := w.Run(strings.Fields(step.command)...)
-				if code != exitOK {
+				if code != 0 {
 					t.Fatalf("cohort %s: status %d\n%s", step.command, code, out)
 				}
 				for _, want := range step.want {
@@ -83,7 +83,7 @@ func TestOldRecordings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(printed, ""); code != exitOK || got != string(want) {
+			if got := strings.Join(printed, ""); code != 0 || got != string(want) {
 				t.Errorf("status %d; expected\n%s\nin\n%s", code, want, out)
 			}
 		})

@@ -1,7 +1,6 @@
-package main
+package faults
 
 import (
-	"context"
 	"syscall"
 	"testing"
 
@@ -54,11 +53,7 @@ func TestKillWhileDebugging(t *testing.T) {
 			c.ConfigurationDone()
 			c.Expect(daptest.Output("", cohorttest.StepsWaiting))
 			w.Kill(cmd.Process.Pid, "cohort", 0)
-			select {
-			case <-c.Done():
-			case <-w.Ctx.Done():
-				t.Error("the connection outlives cohort")
-			}
+			c.AwaitClosed(w.Ctx)
 		})
 	})
 }
@@ -72,13 +67,9 @@ func TestKillCohortWithGoRanks(t *testing.T) {
 		c := daptest.New(t, conn)
 		c.Launch(protocol.LaunchArguments{Program: mpi.BuildGo(t, "gompi"), Ranks: 2, StopOnEntry: true})
 		c.ConfigurationDone()
-		c.Expect(stops("entry", 0, 1)...)
+		c.Expect(daptest.Stopped(0, "entry"), daptest.Stopped(1, "entry"))
 		w.Kill(cmd.Process.Pid, "cohort", 0)
-		select {
-		case <-c.Done():
-		case <-w.Ctx.Done():
-			t.Error("the connection outlives cohort")
-		}
+		c.AwaitClosed(w.Ctx)
 	})
 }
 
@@ -97,14 +88,4 @@ func TestClientVanishes(t *testing.T) {
 			t.Errorf("cohort ended with %v", cmd.ProcessState)
 		}
 	})
-}
-
-// waitDone waits until the server has closed a connection.
-func waitDone(ctx context.Context, t *testing.T, c *daptest.Client) {
-	t.Helper()
-	select {
-	case <-c.Done():
-	case <-ctx.Done():
-		t.Errorf("the server does not close the connection\n%s", c.Transcript(10))
-	}
 }
