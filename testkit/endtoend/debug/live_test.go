@@ -63,73 +63,73 @@ func TestDAPThreads(t *testing.T) {
 }
 
 func TestDAPBreakpoints(t *testing.T) {
-	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		source := dapSource(t)
-		line := func(mark string) int { return markLine(t, source, "mark: "+mark) }
-		e := newDAPPlace(t, mpi).editor()
-		e.Launch(protocol.LaunchArguments{Program: mpi.BuildFile(t, source), Ranks: 3})
+	t.Parallel()
+	mpi := mpitest.Need(t, "mpich") // no MPI knows of what happens here
+	source := dapSource(t)
+	line := func(mark string) int { return markLine(t, source, "mark: "+mark) }
+	e := newDAPPlace(t, mpi).editor()
+	e.Launch(protocol.LaunchArguments{Program: mpi.BuildFile(t, source), Ranks: 3})
 
-		conditioned, prefixed, logged := at(line("work")), at(line("work")), at(line("work"))
-		conditioned.Condition, conditioned.Ranks = "round == 2", "0"
-		prefixed.Condition, prefixed.HitCondition = "[1-2] value > 0", "3"
-		logged.Ranks, logged.LogMessage = "0-1", "round {round} of {rank}"
-		nowhere, badRanks, badMode := at(10_000), at(line("work")), at(line("work"))
-		badRanks.Ranks, badMode.Mode = "7", protocol.ModeCausal
-		set := e.SetBreakpointsWith(source, conditioned, prefixed, logged, nowhere, badRanks, badMode)
-		for i, why := range []string{"", "", "", "", "ank 7", "needs a replay"} {
-			if !strings.Contains(set[i].Message, why) {
-				t.Errorf("breakpoint %d: %+v, want %q", i, set[i], why)
+	conditioned, prefixed, logged := at(line("work")), at(line("work")), at(line("work"))
+	conditioned.Condition, conditioned.Ranks = "round == 2", "0"
+	prefixed.Condition, prefixed.HitCondition = "[1-2] value > 0", "3"
+	logged.Ranks, logged.LogMessage = "0-1", "round {round} of {rank}"
+	nowhere, badRanks, badMode := at(10_000), at(line("work")), at(line("work"))
+	badRanks.Ranks, badMode.Mode = "7", protocol.ModeCausal
+	set := e.SetBreakpointsWith(source, conditioned, prefixed, logged, nowhere, badRanks, badMode)
+	for i, why := range []string{"", "", "", "", "ank 7", "needs a replay"} {
+		if !strings.Contains(set[i].Message, why) {
+			t.Errorf("breakpoint %d: %+v, want %q", i, set[i], why)
+		}
+	}
+	e.ConfigurationDone()
+	got := e.Expect(append(stops("breakpoint", 0, 1, 2), refused("the line without code", set[3].Id, "10000"))...)
+	for rank, id := range []int{set[0].Id, set[1].Id, set[1].Id} {
+		if hit := e.stoppedBody(got[rank]); len(hit.HitBreakpointIds) != 1 || hit.HitBreakpointIds[0] != id {
+			t.Errorf("rank %d has stopped by %+v, want breakpoint %d", rank, hit, id)
+		}
+	}
+	e.says("[all] p round", 0, "[0] 2\n[1-2] 3")
+	e.Continue(1) // all
+	got = e.Expect(stops("breakpoint", 1, 2)...)
+	if hit := e.stoppedBody(got[0]); hit.HitBreakpointIds[0] != set[1].Id {
+		t.Errorf("rank 1 has stopped by %+v", hit)
+	}
+	// Rank 0 goes on and waits in MPI for the others. All it has to say, it has said.
+	e.Continue(1)
+	last := line("spin")
+	// Each rank's messages come by its own agent: what rank 2 prints may overtake what rank 0 has logged before.
+	waiting := []daptest.Expectation{daptest.Output("stdout", "ring: rank 2")}
+	for round := 1; round <= 4; round++ {
+		for rank := range 2 {
+			if want := fmt.Sprintf("[%d] round %d of %d\n", rank, round,
+				rank); !strings.Contains(e.outputs("console"), want) {
+				waiting = append(waiting, daptest.Output("console", want))
 			}
 		}
-		e.ConfigurationDone()
-		got := e.Expect(append(stops("breakpoint", 0, 1, 2), refused("the line without code", set[3].Id, "10000"))...)
-		for rank, id := range []int{set[0].Id, set[1].Id, set[1].Id} {
-			if hit := e.stoppedBody(got[rank]); len(hit.HitBreakpointIds) != 1 || hit.HitBreakpointIds[0] != id {
-				t.Errorf("rank %d has stopped by %+v, want breakpoint %d", rank, hit, id)
-			}
-		}
-		e.says("[all] p round", 0, "[0] 2\n[1-2] 3")
-		e.Continue(1) // all
-		got = e.Expect(stops("breakpoint", 1, 2)...)
-		if hit := e.stoppedBody(got[0]); hit.HitBreakpointIds[0] != set[1].Id {
-			t.Errorf("rank 1 has stopped by %+v", hit)
-		}
-		// Rank 0 goes on and waits in MPI for the others. All it has to say, it has said.
-		e.Continue(1)
-		last := line("spin")
-		// Each rank's messages come by its own agent: what rank 2 prints may overtake what rank 0 has logged before.
-		waiting := []daptest.Expectation{daptest.Output("stdout", "ring: rank 2")}
-		for round := 1; round <= 4; round++ {
-			for rank := range 2 {
-				if want := fmt.Sprintf("[%d] round %d of %d\n", rank, round,
-					rank); !strings.Contains(e.outputs("console"), want) {
-					waiting = append(waiting, daptest.Output("console", want))
-				}
-			}
-		}
-		e.Expect(waiting...)
-		if strings.Contains(e.outputs("console"), "of 2") {
-			t.Errorf("rank 2 has logged:\n%s", e.outputs("console"))
-		}
+	}
+	e.Expect(waiting...)
+	if strings.Contains(e.outputs("console"), "of 2") {
+		t.Errorf("rank 2 has logged:\n%s", e.outputs("console"))
+	}
 
-		// While ranks run: the loop that waits for the debugger; all ranks stop with it.
-		spin := at(last)
-		spin.Mode = protocol.ModeAll
-		if set = e.SetBreakpointsWith(source, spin); !set[0].Verified || set[0].Line != last {
-			t.Errorf("set while the ranks run: %+v", set)
-		}
-		got = e.Expect(daptest.Stopped(2, "breakpoint"), daptest.Stopped(0, "pause"), daptest.Stopped(1, "pause"))
-		if hit := e.stoppedBody(got[0]); hit.HitBreakpointIds[0] != set[0].Id {
-			t.Errorf("rank 2 has stopped by %+v", hit)
-		}
-		e.stands("wait_for_release", last, 2)
-		e.stands("wait_for_release", line("wait */"), 0)
-		e.SetBreakpointsWith(source)
-		e.says("[2] p released = 1", 0, "[2] 1")
-		e.Continue(2)
-		e.Expect(daptest.Output("stdout", "[0] token 42\n"))
-		e.ends(0)
-	})
+	// While ranks run: the loop that waits for the debugger; all ranks stop with it.
+	spin := at(last)
+	spin.Mode = protocol.ModeAll
+	if set = e.SetBreakpointsWith(source, spin); !set[0].Verified || set[0].Line != last {
+		t.Errorf("set while the ranks run: %+v", set)
+	}
+	got = e.Expect(daptest.Stopped(2, "breakpoint"), daptest.Stopped(0, "pause"), daptest.Stopped(1, "pause"))
+	if hit := e.stoppedBody(got[0]); hit.HitBreakpointIds[0] != set[0].Id {
+		t.Errorf("rank 2 has stopped by %+v", hit)
+	}
+	e.stands("wait_for_release", last, 2)
+	e.stands("wait_for_release", line("wait */"), 0)
+	e.SetBreakpointsWith(source)
+	e.says("[2] p released = 1", 0, "[2] 1")
+	e.Continue(2)
+	e.Expect(daptest.Output("stdout", "[0] token 42\n"))
+	e.ends(0)
 }
 
 // refused expects that a breakpoint is said not to be possible.
@@ -147,35 +147,35 @@ func refused(what string, id int, why string) daptest.Expectation {
 }
 
 func TestDAPFunctionBreakpoints(t *testing.T) {
-	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		source := dapSource(t)
-		e := newDAPPlace(t, mpi).editor()
-		e.Launch(protocol.LaunchArguments{Program: mpi.BuildFile(t, source), Ranks: 2})
-		function := func(name, ranks string) protocol.FunctionBreakpoint {
-			f := protocol.FunctionBreakpoint{FunctionBreakpoint: godap.FunctionBreakpoint{Name: name}}
-			f.Ranks = ranks
-			return f
-		}
-		var set godap.SetFunctionBreakpointsResponseBody
-		e.Do("setFunctionBreakpoints",
-			protocol.SetFunctionBreakpointsArguments{Breakpoints: []protocol.FunctionBreakpoint{
-				function("twice", "1"), function("MPI_Barrier", ""), function("no_such_function", ""),
-			}}, &set)
-		e.ConfigurationDone()
-		got := e.Expect(daptest.Stopped(1, "breakpoint"), daptest.Stopped(0, "breakpoint"),
-			refused("the function that does not exist", set.Breakpoints[2].Id, "no_such_function"))
-		if hit := e.stoppedBody(got[0]); hit.HitBreakpointIds[0] != set.Breakpoints[0].Id {
-			t.Errorf("rank 1 has stopped by %+v", hit)
-		}
-		if hit := e.stoppedBody(got[1]); hit.HitBreakpointIds[0] != set.Breakpoints[1].Id {
-			t.Errorf("rank 0 has stopped by %+v", hit)
-		}
-		e.stands("twice", markLine(t, source, "mark: twice"), 1)
-		e.stands("ring", markLine(t, source, "mark: barrier"), 0) // not the depths of MPI or libcohort
-		e.Do("terminate", struct{}{}, nil)
-		e.Expect(daptest.Terminated())
-		e.Disconnect()
-	})
+	t.Parallel()
+	mpi := mpitest.Need(t, "openmpi") // no MPI knows of what happens here
+	source := dapSource(t)
+	e := newDAPPlace(t, mpi).editor()
+	e.Launch(protocol.LaunchArguments{Program: mpi.BuildFile(t, source), Ranks: 2})
+	function := func(name, ranks string) protocol.FunctionBreakpoint {
+		f := protocol.FunctionBreakpoint{FunctionBreakpoint: godap.FunctionBreakpoint{Name: name}}
+		f.Ranks = ranks
+		return f
+	}
+	var set godap.SetFunctionBreakpointsResponseBody
+	e.Do("setFunctionBreakpoints",
+		protocol.SetFunctionBreakpointsArguments{Breakpoints: []protocol.FunctionBreakpoint{
+			function("twice", "1"), function("MPI_Barrier", ""), function("no_such_function", ""),
+		}}, &set)
+	e.ConfigurationDone()
+	got := e.Expect(daptest.Stopped(1, "breakpoint"), daptest.Stopped(0, "breakpoint"),
+		refused("the function that does not exist", set.Breakpoints[2].Id, "no_such_function"))
+	if hit := e.stoppedBody(got[0]); hit.HitBreakpointIds[0] != set.Breakpoints[0].Id {
+		t.Errorf("rank 1 has stopped by %+v", hit)
+	}
+	if hit := e.stoppedBody(got[1]); hit.HitBreakpointIds[0] != set.Breakpoints[1].Id {
+		t.Errorf("rank 0 has stopped by %+v", hit)
+	}
+	e.stands("twice", markLine(t, source, "mark: twice"), 1)
+	e.stands("ring", markLine(t, source, "mark: barrier"), 0) // not the depths of MPI or libcohort
+	e.Do("terminate", struct{}{}, nil)
+	e.Expect(daptest.Terminated())
+	e.Disconnect()
 }
 
 func TestDAPSteps(t *testing.T) {

@@ -2,6 +2,7 @@ package debug
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
 	godap "github.com/google/go-dap"
@@ -126,20 +127,20 @@ func (e *editor) ranksOf(set string) []string {
 }
 
 func TestDAPInput(t *testing.T) {
-	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		e := newDAPPlace(t, mpi).editor()
-		e.Launch(protocol.LaunchArguments{Program: mpi.Build(t, "stdin.c"), Ranks: 2})
-		e.ConfigurationDone()
-		e.Expect(daptest.Output("stdout", "stdin: ready\n"))
-		e.Do(protocol.RequestInput, protocol.InputArguments{Data: "one\ntw"}, nil)
-		e.Expect(daptest.Output("stdout", "[0] stdin: line 1: one\n"))
-		e.Do(protocol.RequestInput, protocol.InputArguments{Data: "o\n"}, nil)
-		e.Expect(daptest.Output("stdout", "[0] stdin: line 2: two\n"))
-		e.Do(protocol.RequestInput, protocol.InputArguments{Data: "three\n", EOF: true}, nil)
-		e.Expect(daptest.Output("stdout", "[0] stdin: line 3: three\n"),
-			daptest.Output("stdout", "stdin: rank 1: 3 lines\n"))
-		e.ends(0)
-	})
+	t.Parallel()
+	mpi := mpitest.Need(t, "openmpi") // no MPI knows of what happens here
+	e := newDAPPlace(t, mpi).editor()
+	e.Launch(protocol.LaunchArguments{Program: mpi.Build(t, "stdin.c"), Ranks: 2})
+	e.ConfigurationDone()
+	e.Expect(daptest.Output("stdout", "stdin: ready\n"))
+	e.Do(protocol.RequestInput, protocol.InputArguments{Data: "one\ntw"}, nil)
+	e.Expect(daptest.Output("stdout", "[0] stdin: line 1: one\n"))
+	e.Do(protocol.RequestInput, protocol.InputArguments{Data: "o\n"}, nil)
+	e.Expect(daptest.Output("stdout", "[0] stdin: line 2: two\n"))
+	e.Do(protocol.RequestInput, protocol.InputArguments{Data: "three\n", EOF: true}, nil)
+	e.Expect(daptest.Output("stdout", "[0] stdin: line 3: three\n"),
+		daptest.Output("stdout", "stdin: rank 1: 3 lines\n"))
+	e.ends(0)
 }
 
 func TestDAPExitCode(t *testing.T) {
@@ -262,10 +263,15 @@ func TestDAPEndings(t *testing.T) {
 		})
 		t.Run("gone", func(t *testing.T) { // the editor was killed
 			t.Parallel()
-			e := newDAPPlace(t, mpi).editor()
+			p := newDAPPlace(t, mpi)
+			conn, cohort := p.DAP()
+			e := &editor{Client: daptest.New(t, conn), t: t, p: p}
 			launch(e)
-			e.Close()
-			e.p.NothingLeft()
+			e.Close() // waits for cohort
+			if status, ok := cohort.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signaled() {
+				t.Errorf("cohort ended with %v", cohort.ProcessState)
+			}
+			p.NothingLeft()
 		})
 		t.Run("launching", func(t *testing.T) {
 			t.Parallel()

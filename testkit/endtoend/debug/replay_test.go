@@ -153,32 +153,32 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 
 // A causal breakpoint that the program has no place for stays unverified, with the reason, and the job runs without it.
 func TestDAPCausalBreakpointElsewhere(t *testing.T) {
-	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		p := newDAPPlace(t, mpi)
-		recording := p.record("r.cohort", 2, nil, cohorttest.Steps(t, mpi))
-		elsewhere := filepath.Join(t.TempDir(), "other.c")
-		e := p.editor()
-		e.Launch(protocol.LaunchArguments{Recording: recording})
-		b := at(10)
-		b.Mode = protocol.ModeCausal
-		e.SetBreakpointsWith(elsewhere, b)
-		e.ConfigurationDone()
-		unverified := daptest.That("the breakpoint is unverified", func(event daptest.Event) (daptest.Verdict, string) {
-			var body godap.BreakpointEventBody
-			if event.Name != "breakpoint" || event.Decode(&body) != nil || body.Breakpoint.Verified ||
-				!strings.Contains(body.Breakpoint.Message, "other.c") {
-				return daptest.NotYet, ""
-			}
-			return daptest.Met, ""
-		})
-		e.Expect(unverified,
-			daptest.Output("console", "The causal breakpoint at "+elsewhere+":10 cannot be set: "),
-			daptest.Output("console", "The causal breakpoint is not reached again in the rest of this recording. "+
-				"Ranks [0-1] continue"),
-			daptest.Output("stdout", "steps: hash"))
-		e.ends(0)
-		p.NothingLeft()
+	t.Parallel()
+	mpi := mpitest.Need(t, "mpich") // no MPI knows of what happens here
+	p := newDAPPlace(t, mpi)
+	recording := p.record("r.cohort", 2, nil, cohorttest.Steps(t, mpi))
+	elsewhere := filepath.Join(t.TempDir(), "other.c")
+	e := p.editor()
+	e.Launch(protocol.LaunchArguments{Recording: recording})
+	b := at(10)
+	b.Mode = protocol.ModeCausal
+	e.SetBreakpointsWith(elsewhere, b)
+	e.ConfigurationDone()
+	unverified := daptest.That("the breakpoint is unverified", func(event daptest.Event) (daptest.Verdict, string) {
+		var body godap.BreakpointEventBody
+		if event.Name != "breakpoint" || event.Decode(&body) != nil || body.Breakpoint.Verified ||
+			!strings.Contains(body.Breakpoint.Message, "other.c") {
+			return daptest.NotYet, ""
+		}
+		return daptest.Met, ""
 	})
+	e.Expect(unverified,
+		daptest.Output("console", "The causal breakpoint at "+elsewhere+":10 cannot be set: "),
+		daptest.Output("console", "The causal breakpoint is not reached again in the rest of this recording. "+
+			"Ranks [0-1] continue"),
+		daptest.Output("stdout", "steps: hash"))
+	e.ends(0)
+	p.NothingLeft()
 }
 
 func TestDAPRunTo(t *testing.T) {
@@ -272,62 +272,62 @@ func TestDAPRunTo(t *testing.T) {
 
 // A rank that leaves the recording stops there, and says what it did and what was recorded.
 func TestDAPDivergence(t *testing.T) {
-	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		p := newDAPPlace(t, mpi)
-		program, source := cohorttest.Steps(t, mpi), cohorttest.StepsSource(t)
-		recorded := p.record("r.cohort", 2, nil, program)
-		e := p.editor()
-		e.Launch(protocol.LaunchArguments{Recording: recorded, Env: map[string]string{"DIVERGE": "1"}})
-		e.ConfigurationDone()
-		line := markLine(t, source, "diverges here")
-		before := fmt.Sprintf("0:14 MPI_Send (peer 1, tag 2) at steps.c:%d in main\n  0:15 MPI_Probe at steps.c:%d "+
-			"in main\n", markLine(t, source, "status.MPI_SOURCE, 2"), line)
-		stopped := e.stoppedBody(e.Expect(daptest.Stopped(0, "stop point"), daptest.Output("important", before))[0])
-		for _, part := range []string{
-			fmt.Sprintf("Rank 0 left the recording in main (steps.c:%d)", line), "its event 15 is MPI_Probe",
-			"but the recording has MPI_Recv",
-		} {
-			if !strings.Contains(stopped.Text, part) {
-				t.Errorf("the stop says %q, which lacks %q", stopped.Text, part)
-			}
+	t.Parallel()
+	mpi := mpitest.Need(t, "mpich") // no MPI knows of what happens here
+	p := newDAPPlace(t, mpi)
+	program, source := cohorttest.Steps(t, mpi), cohorttest.StepsSource(t)
+	recorded := p.record("r.cohort", 2, nil, program)
+	e := p.editor()
+	e.Launch(protocol.LaunchArguments{Recording: recorded, Env: map[string]string{"DIVERGE": "1"}})
+	e.ConfigurationDone()
+	line := markLine(t, source, "diverges here")
+	before := fmt.Sprintf("0:14 MPI_Send (peer 1, tag 2) at steps.c:%d in main\n  0:15 MPI_Probe at steps.c:%d "+
+		"in main\n", markLine(t, source, "status.MPI_SOURCE, 2"), line)
+	stopped := e.stoppedBody(e.Expect(daptest.Stopped(0, "stop point"), daptest.Output("important", before))[0])
+	for _, part := range []string{
+		fmt.Sprintf("Rank 0 left the recording in main (steps.c:%d)", line), "its event 15 is MPI_Probe",
+		"but the recording has MPI_Recv",
+	} {
+		if !strings.Contains(stopped.Text, part) {
+			t.Errorf("the stop says %q, which lacks %q", stopped.Text, part)
 		}
-		if stopped.Description != "Left the recording" {
-			t.Errorf("the stop is described as %q", stopped.Description)
-		}
-		e.stands("main", line, 0)
-		e.says("[0] p i", 0, "[0] 7")
-		e.Do("pause", map[string]any{"threadId": protocol.ThreadID(1, 1)}, nil)
-		e.Expect(daptest.Stopped(1, "pause"))
-		e.stands("main", markLine(t, source, "MPI_Recv(&value, 1, MPI_INT, 0, 2"), 1)
-		e.Do("terminate", struct{}{}, nil)
-		e.Expect(daptest.Terminated())
-		e.Disconnect()
-	})
+	}
+	if stopped.Description != "Left the recording" {
+		t.Errorf("the stop is described as %q", stopped.Description)
+	}
+	e.stands("main", line, 0)
+	e.says("[0] p i", 0, "[0] 7")
+	e.Do("pause", map[string]any{"threadId": protocol.ThreadID(1, 1)}, nil)
+	e.Expect(daptest.Stopped(1, "pause"))
+	e.stands("main", markLine(t, source, "MPI_Recv(&value, 1, MPI_INT, 0, 2"), 1)
+	e.Do("terminate", struct{}{}, nil)
+	e.Expect(daptest.Terminated())
+	e.Disconnect()
 }
 
 // A recording that was cut short replays to its end, where the ranks stop and say so.
 func TestDAPRecordingCutShort(t *testing.T) {
-	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		p := newDAPPlace(t, mpi)
-		program, source := cohorttest.Steps(t, mpi), cohorttest.StepsSource(t)
-		recorded := p.record("r.cohort", 2, []string{"DIE=1"}, program) // this environment is not recorded
-		e := p.editor()
-		e.Launch(protocol.LaunchArguments{Recording: recorded})
-		e.ConfigurationDone()
-		got := e.Expect(stops("stop point", 0, 1)...)
-		stopped := e.stoppedBody(got[1])
-		if !strings.Contains(stopped.Text, "Rank 1 has come to the end of its recording, after event 20") ||
-			!strings.Contains(stopped.Text, "cut short") ||
-			stopped.Description != "At the end of the recording" {
-			t.Errorf("the stop says %+v", stopped)
-		}
-		e.stands("main", markLine(t, source, "MPI_Send(&value, 1, MPI_INT, 0, 1"), 1)
-		e.says("[1] p i", 0, "[1] 10")
-		stopped = e.stoppedBody(got[0])
-		if !strings.Contains(stopped.Text, "has come to the end of its recording") {
-			t.Errorf("the stop of rank 0 says %+v", stopped)
-		}
-		e.Disconnect()
-		p.NothingLeft()
-	})
+	t.Parallel()
+	mpi := mpitest.Need(t, "openmpi") // no MPI knows of what happens here
+	p := newDAPPlace(t, mpi)
+	program, source := cohorttest.Steps(t, mpi), cohorttest.StepsSource(t)
+	recorded := p.record("r.cohort", 2, []string{"DIE=1"}, program) // this environment is not recorded
+	e := p.editor()
+	e.Launch(protocol.LaunchArguments{Recording: recorded})
+	e.ConfigurationDone()
+	got := e.Expect(stops("stop point", 0, 1)...)
+	stopped := e.stoppedBody(got[1])
+	if !strings.Contains(stopped.Text, "Rank 1 has come to the end of its recording, after event 20") ||
+		!strings.Contains(stopped.Text, "cut short") ||
+		stopped.Description != "At the end of the recording" {
+		t.Errorf("the stop says %+v", stopped)
+	}
+	e.stands("main", markLine(t, source, "MPI_Send(&value, 1, MPI_INT, 0, 1"), 1)
+	e.says("[1] p i", 0, "[1] 10")
+	stopped = e.stoppedBody(got[0])
+	if !strings.Contains(stopped.Text, "has come to the end of its recording") {
+		t.Errorf("the stop of rank 0 says %+v", stopped)
+	}
+	e.Disconnect()
+	p.NothingLeft()
 }

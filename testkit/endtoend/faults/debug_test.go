@@ -1,7 +1,8 @@
 package faults
 
 import (
-	"syscall"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/cohort-debugger/cohort/dap/daptest"
@@ -10,82 +11,87 @@ import (
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
+// kill kills a part of a job, or of its rank 1, and expects what its client is told.
+func kill(w *cohorttest.Workplace, cohort *exec.Cmd, c *daptest.Client, role string) {
+	w.T.Helper()
+	w.Kill(cohort.Process.Pid, role, 1)
+	switch role {
+	case "rank":
+		c.Expect(daptest.RankIs(1, "exited"))
+		if text := c.Ranks().Ranks[1].Text; !strings.Contains(text, "SIGKILL") {
+			w.T.Errorf("rank 1 is said to be %q", text)
+		}
+	case "gdb":
+		c.Expect(daptest.RankIs(1, "lost"))
+	case "cohort":
+		c.AwaitClosed(w.Ctx)
+	default:
+		c.Expect(daptest.Terminated())
+	}
+}
+
+// usable checks that ranks can be looked at as before.
+func usable(t *testing.T, c *daptest.Client, ranks ...int) {
+	t.Helper()
+	for _, rank := range ranks {
+		if frames := c.Stack(rank); len(frames) == 0 {
+			t.Errorf("rank %d has no stack", rank)
+		}
+	}
+}
+
 // Whatever part of a debugged job is killed: the client is told, the other ranks stay usable or the session ends, and
 // nothing is left.
 func TestKillWhileDebugging(t *testing.T) {
 	cohorttest.Slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := cohorttest.Steps(t, mpi)
-		for role, told := range map[string]daptest.Expectation{
-			"rank":     daptest.RankIs(1, "exited"),
-			"gdb":      daptest.RankIs(1, "lost"),
-			"agent":    daptest.Terminated(),
-			"launcher": daptest.Terminated(),
-		} {
+		for _, role := range []string{"rank", "gdb", "agent", "launcher", "cohort"} {
 			t.Run(role, func(t *testing.T) {
 				t.Parallel()
 				w := cohorttest.New(t, mpi)
-				conn, cmd := w.DAP()
+				conn, cohort := w.DAP()
 				c := daptest.New(t, conn)
 				c.Launch(protocol.LaunchArguments{Program: program, Ranks: 3, Env: map[string]string{"WAIT": "1"}})
 				c.ConfigurationDone()
 				c.Expect(daptest.Output("", cohorttest.StepsWaiting))
-				w.Kill(cmd.Process.Pid, role, 1)
-				c.Expect(told)
+				kill(w, cohort, c, role)
+				if role == "cohort" {
+					return
+				}
 				if role == "rank" || role == "gdb" {
 					c.Pause(0) // the focus is all ranks
 					c.Expect(daptest.Stopped(0, "pause"), daptest.Stopped(2, "pause"))
-					for _, rank := range []int{0, 2} { // the others can be looked at as before
-						if frames := c.Stack(rank); len(frames) == 0 {
-							t.Errorf("rank %d has no stack", rank)
-						}
-					}
+					usable(t, c, 0, 2)
 				}
 				c.Disconnect()
 			})
 		}
-		t.Run("cohort", func(t *testing.T) {
+	})
+}
+
+// Delve is in the agent: no process of a debugger's is between that and the rank.
+func TestKillUnderDelve(t *testing.T) {
+	cohorttest.Slow(t)
+	t.Parallel()
+	mpi := mpitest.Need(t, "mpich") // whose launcher is killed under gdb, as Open MPI's is
+	program := mpi.BuildGo(t, "gompi")
+	for _, role := range []string{"rank", "agent", "cohort"} {
+		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			w := cohorttest.New(t, mpi)
-			conn, cmd := w.DAP()
+			conn, cohort := w.DAP()
 			c := daptest.New(t, conn)
-			c.Launch(protocol.LaunchArguments{Program: program, Ranks: 3, Env: map[string]string{"WAIT": "1"}})
+			c.Launch(protocol.LaunchArguments{Program: program, Ranks: 2, StopOnEntry: true})
 			c.ConfigurationDone()
-			c.Expect(daptest.Output("", cohorttest.StepsWaiting))
-			w.Kill(cmd.Process.Pid, "cohort", 0)
-			c.AwaitClosed(w.Ctx)
+			c.Expect(daptest.Stopped(0, "entry"), daptest.Stopped(1, "entry"))
+			kill(w, cohort, c, role)
+			if role == "rank" {
+				usable(t, c, 0)
+			}
+			if role != "cohort" {
+				c.Disconnect()
+			}
 		})
-	})
-}
-
-// Go ranks, which have no process of a debugger's between them and their agents, end with cohort as well.
-func TestKillCohortWithGoRanks(t *testing.T) {
-	cohorttest.Slow(t)
-	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		w := cohorttest.New(t, mpi)
-		conn, cmd := w.DAP()
-		c := daptest.New(t, conn)
-		c.Launch(protocol.LaunchArguments{Program: mpi.BuildGo(t, "gompi"), Ranks: 2, StopOnEntry: true})
-		c.ConfigurationDone()
-		c.Expect(daptest.Stopped(0, "entry"), daptest.Stopped(1, "entry"))
-		w.Kill(cmd.Process.Pid, "cohort", 0)
-		c.AwaitClosed(w.Ctx)
-	})
-}
-
-// A client that goes away without a word takes its job with it.
-func TestClientVanishes(t *testing.T) {
-	cohorttest.Slow(t)
-	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		w := cohorttest.New(t, mpi)
-		conn, cmd := w.DAP()
-		c := daptest.New(t, conn)
-		c.Launch(protocol.LaunchArguments{Program: cohorttest.Steps(t, mpi), Ranks: 2, Env: map[string]string{"WAIT": "1"}})
-		c.ConfigurationDone()
-		c.Expect(daptest.Output("", cohorttest.StepsWaiting))
-		c.Close() // waits for cohort
-		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signaled() {
-			t.Errorf("cohort ended with %v", cmd.ProcessState)
-		}
-	})
+	}
 }

@@ -34,14 +34,6 @@ var notRun = map[string]map[string]string{
 		"scripts/largeprogram.sh records and replays it"},
 }
 
-// onlyOn are pages that are followed with one MPI, because what is in them is tested with both elsewhere, and time is
-// short.
-var onlyOn = map[string]string{
-	"races.md": "openmpi", "racing.md": "mpich", "replay.md": "openmpi", "trace-format.md": "mpich",
-	"tutorial.md":         "mpich",
-	"what-is-recorded.md": "openmpi",
-}
-
 // TestDocs runs the examples of the pages in docs/ in their order, in a directory with the links testprograms and
 // scripts to those of the repository, and compares what is printed with what the page says. The lines for the console
 // of a session are given to cohort debug --batch, which is the client of the same debug adapter without a terminal, and
@@ -75,7 +67,7 @@ func TestDocs(t *testing.T) {
 	}
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for page, steps := range texts {
-			if len(steps) == 0 || onlyOn[page] != "" && onlyOn[page] != mpi.Name {
+			if len(steps) == 0 || !runsOn(page, mpi) {
 				continue
 			}
 			t.Run(page, func(t *testing.T) {
