@@ -34,10 +34,11 @@ ulimit -S -c 0 2>/dev/null || true # programs that crash on purpose leave no cor
 export GORACE="${GORACE:-} atexit_sleep_ms=0" # the race detector has every program sleep for a second at its end
 export COHORT_REQUIRE_MPI=1 # a missing MPI is a failure, not a reason to skip
 # What hangs is ended by its test within minutes, and shown; the limit is for tests that hang themselves.
-# The race detector makes what no two goroutines share several times slower, and finds nothing in it.
-alone=$(go list ./causal/... ./plaingdb ./prettyprint/... ./scripts/typewatch ./testkit/exactreplay)
+# The race detector makes what no two goroutines share several times slower, and finds nothing in it. Scripts are run by
+# the cohort that users have; that of testkit/endtoend/debug and faults has the race detector.
+alone=$(go list ./causal/... ./plaingdb ./prettyprint/... ./scripts/typewatch ./testkit/endtoend/scripts ./testkit/exactreplay)
 part 'Go packages' go test -race -timeout 45m $(go list ./... | grep -vxF "$alone")
-part 'Go packages without goroutines' go test -timeout 45m $alone
+part 'Go packages without the race detector' go test -timeout 45m $alone
 part 'VS Code extension' scripts/vscode.sh test
 
 if [ ${#failed[@]} -gt 0 ]; then
