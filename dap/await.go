@@ -54,8 +54,8 @@ func (k *call) awaitStops(ranks rankset.Set, limit time.Duration, orStuck bool) 
 	switch {
 	case ctx.Err() != nil && k.ctx.Err() == nil:
 		return tooLate, k.catchUp()
-	case err == nil && status == nil:
-		return jobEnded, nil
+	case err == nil && !slices.ContainsFunc(status, func(s job.RankStatus) bool { return !s.State.Gone() }):
+		return jobEnded, nil // the rest of it follows
 	}
 	return found, err
 }

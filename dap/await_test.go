@@ -77,6 +77,17 @@ func TestWaitForRanksThatCannotGetOn(t *testing.T) {
 		})
 }
 
+// Ranks that have ended have been waited for when the client knows that the job has.
+func TestWaitForRanksThatEnd(t *testing.T) {
+	ends := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Exit(0)} }
+	awaited(t, ends, ends, func(_ *bench, c *daptest.Client) {
+		c.Console("continue", 0)
+		if states, _ := waitBoth(c); states != "exited exited" || len(c.Seen("terminated")) != 1 {
+			t.Errorf("the ranks are %s, and the client was told %v", states, c.Seen("terminated"))
+		}
+	})
+}
+
 // A deadline: the ranks that still run when it is over are paused.
 func TestContinueWithADeadline(t *testing.T) {
 	awaited(t, loop, computes,
