@@ -103,9 +103,14 @@ func (k *call) whyNot(send, recv command.MatchSide, err error) error {
 			send.Rank)
 	case received != nil:
 		if got := ask(recv, true); got != nil && waitsFor(received, recv.Rank) && waitsFor(got, send.Rank) {
-			add = fmt.Sprintf("Both ranks receive, and neither sends: rank %d waits for a message of rank %d, and rank %d "+
-				"for one of rank %d, which is a deadlock if they wait in these calls.", send.Rank, recv.Rank, recv.Rank,
-				send.Rank)
+			add = fmt.Sprintf(
+				"Both ranks receive, and neither sends: rank %d waits for a message of rank %d, and rank %d "+
+					"for one of rank %d, which is a deadlock if they wait in these calls.",
+				send.Rank,
+				recv.Rank,
+				recv.Rank,
+				send.Rank,
+			)
 		} else if got != nil {
 			add = "Both ranks receive, and neither sends."
 		}
@@ -136,8 +141,12 @@ func (k *call) collectives(send, recv command.MatchSide) string {
 	if s.Op != "" {
 		text += ", with " + s.Op
 	}
-	return text + fmt.Sprintf(": they are of one collective, in which nothing goes from rank %d to rank %d, so there is "+
-		"no send and receive to compare.", send.Rank, recv.Rank)
+	return text + fmt.Sprintf(
+		": they are of one collective, in which nothing goes from rank %d to rank %d, so there is "+
+			"no send and receive to compare.",
+		send.Rank,
+		recv.Rank,
+	)
 }
 
 // envelope asks a side's rank for that of its call.

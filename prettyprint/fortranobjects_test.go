@@ -16,36 +16,71 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
+// theCopy is a communicator as a line of a request says it.
+const theCopy = `intracommunicator "the copy" of ranks 0-1, id [0-9a-f]{8}$`
+
 // fortranMade is what testdata/objects.f90 makes: by the name that it prints, its kind and what is to be said of it.
 var fortranMade = map[string]struct {
 	kind    registry.Kind
 	summary string   // a regular expression, and so are the parts
 	parts   []string // of all that is said
 }{
-	"commuting": {registry.KindOp, `^operation of the program's, commutative$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`, `commutes = yes`}},
-	"ordered":   {registry.KindOp, `^operation of the program's, not commutative$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`, `commutes = no`}},
+	"commuting": {
+		registry.KindOp,
+		`^operation of the program's, commutative$`,
+		[]string{`function = 0x[0-9a-f]+ \(Fortran\)`, `commutes = yes`},
+	},
+	"ordered": {
+		registry.KindOp,
+		`^operation of the program's, not commutative$`,
+		[]string{`function = 0x[0-9a-f]+ \(Fortran\)`, `commutes = no`},
+	},
 	"comm-handler": {
 		registry.KindErrhandler, `^error handler of the program's for communicators$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`},
 	},
-	"win-handler":  {registry.KindErrhandler, `^error handler of the program's for windows$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`}},
-	"file-handler": {registry.KindErrhandler, `^error handler of the program's for files$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`}},
-	"got-handler":  {registry.KindErrhandler, `^error handler of the program's for communicators$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`}},
-	"info":         {registry.KindInfo, `^info \{second="two"\}$`, nil},
-	"copied":       {registry.KindInfo, `^info \{first="1", second="two"\}$`, nil},
+	"win-handler": {
+		registry.KindErrhandler,
+		`^error handler of the program's for windows$`,
+		[]string{`function = 0x[0-9a-f]+ \(Fortran\)`},
+	},
+	"file-handler": {
+		registry.KindErrhandler,
+		`^error handler of the program's for files$`,
+		[]string{`function = 0x[0-9a-f]+ \(Fortran\)`},
+	},
+	"got-handler": {
+		registry.KindErrhandler,
+		`^error handler of the program's for communicators$`,
+		[]string{`function = 0x[0-9a-f]+ \(Fortran\)`},
+	},
+	"info":   {registry.KindInfo, `^info \{second="two"\}$`, nil},
+	"copied": {registry.KindInfo, `^info \{first="1", second="two"\}$`, nil},
 	"window": {
 		registry.KindWindow, `^window "ghost cells" of 32 bytes at 0x[0-9a-f]+ over MPI_COMM_WORLD, open epoch: exclusive lock of rank 0$`,
 		[]string{`kind = MPI_Win_create\b`, `disp_unit = 4\b`},
 	},
-	"dynamic":  {registry.KindWindow, `^window over MPI_COMM_WORLD$`, []string{`kind = MPI_Win_create_dynamic`}},
-	"file":     {registry.KindFile, `^file "PATH", MPI_MODE_RDWR \| MPI_MODE_CREATE \| MPI_MODE_DELETE_ON_CLOSE, over MPI_COMM_SELF, view of VECTOR$`, []string{`displacement = 16\b`, `representation = "native"`}},
+	"dynamic": {registry.KindWindow, `^window over MPI_COMM_WORLD$`, []string{`kind = MPI_Win_create_dynamic`}},
+	"file": {
+		registry.KindFile,
+		`^file "PATH", MPI_MODE_RDWR \| MPI_MODE_CREATE \| MPI_MODE_DELETE_ON_CLOSE, over MPI_COMM_SELF, view of VECTOR$`,
+		[]string{`displacement = 16\b`, `representation = "native"`},
+	},
 	"world":    {registry.KindGroup, `^group of 2 ranks, this one is rank 0: 0-1$`, nil},
 	"one":      {registry.KindGroup, `^group of 1 rank, this one is rank 0: 0$`, nil},
 	"copy":     {registry.KindComm, `^intracommunicator the copy of 2 ranks`, nil},
 	"grid":     {registry.KindComm, `^Cartesian communicator of 2 ranks`, nil},
 	"etype":    {registry.KindDatatype, `^MPI_INT`, nil},
 	"filetype": {registry.KindDatatype, `^(DUP|VECTOR|CONTIGUOUS): 2 MPI_INT(EGER)?, size 8, extent 12\b`, nil},
-	"receive":  {registry.KindRequest, `^pending MPI_Irecv: receives up to 3 × MPI_INT(EGER)? from rank 0, tag 5, the copy$`, nil},
-	"waiting":  {registry.KindRequest, `^inactive MPI_Recv_init: receives up to 1 × VECTOR from any rank, any tag, the copy$`, nil},
+	"receive": {
+		registry.KindRequest,
+		`^pending MPI_Irecv: receives up to 3 × MPI_INT(EGER)? from rank 0, tag 5, ` + theCopy,
+		nil,
+	},
+	"waiting": {
+		registry.KindRequest,
+		`^inactive MPI_Recv_init: receives up to 1 × VECTOR \(2 MPI_INT(EGER)?\) from any rank, any tag, ` + theCopy,
+		nil,
+	},
 }
 
 // described is what is said of a Fortran handle: in one line, and all.

@@ -321,8 +321,12 @@ func LastEvent(r *handle.Rank, thread int32, source func(site uint64, name strin
 		k := &records[i]
 		switch of := thread == 0 || thread == k.Tid; {
 		case of && k.Active != 0:
-			return nil, fault.Errorf(fault.NotFound, 0, "The rank is in a call, whose record has taken the place of that of "+
-				"the call before it; mpipp --call shows it.")
+			return nil, fault.Errorf(
+				fault.NotFound,
+				0,
+				"The rank is in a call, whose record has taken the place of that of "+
+					"the call before it; mpipp --call shows it.",
+			)
 		// A record of another number is of an older call, or is being written for the next one.
 		case of && events > 0 && k.Event+1 == events:
 			stillThere(r, &k.A, k.Event)
@@ -331,8 +335,13 @@ func LastEvent(r *handle.Rank, thread int32, source func(site uint64, name strin
 			return t.Call, nil
 		}
 	}
-	return nil, fault.Errorf(fault.NotFound, 0, "The rank's last event, %d, is no call of this thread whose arguments are "+
-		"recorded.", events)
+	return nil, fault.Errorf(
+		fault.NotFound,
+		0,
+		"The rank's last event, %d, is no call of this thread whose arguments are "+
+			"recorded.",
+		events,
+	)
 }
 
 // stillThere takes out of an action what the program has freed since, whose record may be another's by now.

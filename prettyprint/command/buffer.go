@@ -88,8 +88,13 @@ func (c *command) at(args []string) (n view.Node, err error) {
 	case 1:
 		found, problems = call.At(c.Rank, c.Resolver, addr)
 	case 2:
-		return n, fault.Errorf(fault.Usage, 0, "mpipp --at takes an address, and after it none or both of a datatype and "+
-			"a buffer; %s alone was given.", args[1])
+		return n, fault.Errorf(
+			fault.Usage,
+			0,
+			"mpipp --at takes an address, and after it none or both of a datatype and "+
+				"a buffer; %s alone was given.",
+			args[1],
+		)
 	default:
 		p, start, count, err := c.bufferArguments(args[1:])
 		if err != nil {
