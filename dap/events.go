@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	godap "github.com/google/go-dap"
@@ -47,15 +48,18 @@ func (c *client) follow(d *debuggee) {
 				c.giveUp("it leaves too much unread")
 				return
 			case !ok || e.Ended != nil:
+				f.handle(e, false)
 				f.farewell(e.Ended)
-				return
-			case e.Output != nil && !f.awaitReader():
 				return
 			}
 			f.handle(e, sub.More())
 		case <-ended:
 			ended, late = nil, time.After(endGrace)
 		case <-late:
+			if sub.Unread() { // it comes when the client has read the output before it
+				late = time.After(endGrace)
+				continue
+			}
 			f.farewell(nil)
 			return
 		case <-c.ctx.Done():
@@ -69,17 +73,61 @@ type follower struct {
 	c        *client
 	d        *debuggee
 	focus    string
+	newest   uint64                 // number of the newest event
 	changed  map[int]job.RankStatus // the last state of ranks of which cohort/ranks has not told it yet
+	category string                 // of text
+	text     strings.Builder        // output of which the client has not been told yet
+	held     atomic.Bool            // output is held back until the client has read what it was sent
 	progress map[string]*progress
+}
+
+const (
+	// mostText is how much output is gathered for one event, in bytes.
+	mostText = 64 << 10
+	// outputAhead is how much may wait to be sent to a client before output is held back, in bytes.
+	outputAhead = 64 << 10
+)
+
+// print takes in what ranks printed. While more is on its way it is gathered, so that a client that is slower than the
+// ranks is told in few, large events.
+func (f *follower) print(o job.Output) {
+	text := labelled(o, f.d.Job.Ranks())
+	if o.Category != f.category || f.text.Len()+len(text) > mostText {
+		f.flushOutput()
+	}
+	f.category = o.Category
+	f.text.WriteString(text)
+}
+
+// flushOutput sends what was gathered. When the client has much to read by then, further output is held back until it
+// has read it.
+func (f *follower) flushOutput() {
+	if f.text.Len() == 0 {
+		return
+	}
+	f.flushRanks() // who prints on and on must not delay that
+	f.c.say(f.category, f.text.String())
+	f.text.Reset()
+	if f.held.Load() || f.c.out.queue.Weight() < outputAhead {
+		return
+	}
+	f.held.Store(true)
+	f.c.sub.HoldOutput(true)
+	f.c.pump.Go(func() {
+		if f.awaitReader() {
+			f.c.sub.HoldOutput(false)
+			f.held.Store(false)
+		}
+	})
 }
 
 // stuckTime is how long a client that shares its job may leave output unread before it is given up.
 const stuckTime = 30 * time.Second
 
-// awaitReader waits until the client has read most of what it was sent, before more output is: so a rank that prints
-// faster than its clients read is slowed down, and no memory fills up. One client alone may take as long as it likes. A
-// client that reads nothing while others share the job is given up, for it would stop their output too. It returns
-// false when the connection has ended.
+// awaitReader waits until the client has read most of what it was sent. So a rank that prints faster than its clients
+// read is slowed down, and no memory fills up. One client alone may take as long as it likes. A client that reads
+// nothing while others share the job is given up, for it would stop their output too. It returns false when the
+// connection has ended.
 func (f *follower) awaitReader() bool {
 	for {
 		ctx, cancel := context.WithTimeout(f.c.ctx, stuckTime)
@@ -97,24 +145,31 @@ func (f *follower) awaitReader() bool {
 	}
 }
 
-// handle sends what one event means. more tells that another one is waiting: then changes of ranks are gathered
-// further.
+// handle sends what one event means. more tells that another one is waiting: then changes of ranks, and output, are
+// gathered further.
 func (f *follower) handle(e job.Event, more bool) {
 	if e.RankChanged != nil && e.RankChanged.State == job.Running {
 		f.c.noticeRunning()
 	}
 	f.c.gate.Lock()
 	defer f.c.gate.Unlock()
+	overtaken := e.Seq < f.newest
+	f.newest = max(f.newest, e.Seq)
+	if e.Output == nil {
+		f.flushOutput()
+	}
 	switch {
 	case e.RankChanged != nil:
 		f.rankChanged(*e.RankChanged)
 	case e.Output != nil:
-		f.c.output(*e.Output, f.d.Job.Ranks())
+		f.print(*e.Output)
 	case e.Breakpoint != nil:
 		f.d.breakpoints.changed(f.c, *e.Breakpoint)
 	case e.Idle:
 		f.flushRanks()
-		f.c.cohortEvent(protocol.EventIdle, struct{}{})
+		if !overtaken || f.idle() { // else another one follows
+			f.c.cohortEvent(protocol.EventIdle, struct{}{})
+		}
 	case e.Focus != nil:
 		f.focus = e.Focus.String()
 		f.c.cohortEvent(protocol.EventFocus, protocol.FocusBody{Ranks: f.focus})
@@ -129,7 +184,14 @@ func (f *follower) handle(e job.Event, more bool) {
 	}
 	if !more {
 		f.flushRanks()
+		f.flushOutput()
 	}
+}
+
+// idle asks the job, as nothing in the stream tells that it is busy again; a closed job has nothing to be busy with.
+func (f *follower) idle() bool {
+	idle, err := f.d.Job.Idle()
+	return idle || err != nil
 }
 
 // flushRanks tells the ranks that changed, all at once.
@@ -137,9 +199,7 @@ func (f *follower) flushRanks() {
 	if len(f.changed) == 0 {
 		return
 	}
-	// Nothing in the stream tells that a job is busy again, so it is asked; a closed job has nothing to be busy with.
-	idle, err := f.d.Job.Idle()
-	body := protocol.RanksBody{Focus: f.focus, Idle: idle || err != nil}
+	body := protocol.RanksBody{Focus: f.focus, Idle: f.idle()}
 	for _, r := range slices.Sorted(maps.Keys(f.changed)) {
 		body.Ranks = append(body.Ranks, rankStatus(f.changed[r], f.c.srv.o.CallName))
 	}
@@ -420,15 +480,24 @@ func positions(p []uint64) string {
 	return strings.Join(parts, " ")
 }
 
-// output shows what ranks printed. The ranks are named in front unless the job has only one, or the text is the
-// debugger's.
-func (c *client) output(o job.Output, ranks int) {
+// labelled is what ranks printed as it is shown: the ranks are named in front of each line unless the job has only one,
+// or the text is the debugger's.
+func labelled(o job.Output, ranks int) string {
 	text := strings.ToValidUTF8(o.Text, "\uFFFD")
-	if ranks > 1 && !o.Ranks.Empty() {
-		text = "[" + o.Ranks.String() + "] " + text
+	if ranks == 1 {
+		return text
 	}
-	if ranks > 1 && !strings.HasSuffix(text, "\n") {
-		text += "\n" // part of a line, such as a prompt; what comes next may be another rank's
+	label := ""
+	if !o.Ranks.Empty() {
+		label = "[" + o.Ranks.String() + "] "
 	}
-	c.say(o.Category, text)
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(label)
+		b.WriteString(line)
+	}
+	if !strings.HasSuffix(text, "\n") {
+		b.WriteByte('\n') // part of a line, such as a prompt; what comes next may be another rank's
+	}
+	return b.String()
 }

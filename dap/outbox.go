@@ -13,13 +13,9 @@ import (
 	"github.com/cohort-debugger/cohort/internal/queue"
 )
 
-// Bounds of what waits for a client to read it, in bytes.
-const (
-	// mostQueued is when the client is given up, so that one that is stuck cannot use up the memory of all.
-	mostQueued = 64 << 20
-	// outputAhead is when output waits, and with it in the end the ranks that print it.
-	outputAhead = 1 << 20
-)
+// mostQueued is how much may wait for a client to read it, in bytes; then the client is given up, so that one that is
+// stuck cannot use up the memory of all.
+const mostQueued = 64 << 20
 
 // outbox is the one ordered outgoing queue of a connection. post may be called from any goroutine and never blocks; one
 // goroutine, run, writes. It numbers the messages, so that seq is the order on the wire.

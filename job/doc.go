@@ -28,7 +28,8 @@
 // **Invariant:** the owner never blocks: it calls no backend, and pushing to its subscribers' queues does not wait
 // (package internal/queue says how they are bounded).
 //
-// **Invariant:** every subscriber sees the same events in the same order (Event.Seq).
+// **Invariant:** every subscriber sees the same events in the same order (Event.Seq), but for what overtakes output
+// that it holds back.
 //
 // **Invariant:** no byte of a rank's output is lost or reordered against that rank's other output.
 package job

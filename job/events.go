@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strings"
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -137,10 +138,40 @@ func (j *Job) setLost(r *rank, why string) {
 }
 
 func (j *Job) publishOutput(lines []Output) {
-	for i := range lines {
-		j.publish(Event{Output: &lines[i]})
+	for _, o := range joined(lines) {
+		j.publish(Event{Output: &o})
 	}
 	if len(lines) > 0 {
 		j.holdOutput()
 	}
+}
+
+// mostJoined bounds the text of one event, in bytes; a longer line is not broken.
+const mostJoined = 64 << 10
+
+// joined makes one output of successive lines of the same ranks.
+func joined(lines []Output) []Output {
+	var out []Output
+	for len(lines) > 0 {
+		first, n, size := lines[0], 1, len(lines[0].Text)
+		for n < len(lines) && lines[n].follows(lines[n-1]) && size+len(lines[n].Text) <= mostJoined {
+			size += len(lines[n].Text)
+			n++
+		}
+		if n > 1 {
+			var text strings.Builder
+			text.Grow(size)
+			for _, l := range lines[:n] {
+				text.WriteString(l.Text)
+			}
+			first.Text = text.String()
+		}
+		out, lines = append(out, first), lines[n:]
+	}
+	return out
+}
+
+// follows tells whether the output is what the same ranks printed in the lines behind other.
+func (o Output) follows(other Output) bool {
+	return o.Category == other.Category && strings.HasSuffix(other.Text, "\n") && o.Ranks.Equal(other.Ranks)
 }

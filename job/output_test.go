@@ -175,6 +175,44 @@ func TestMergerLosesAndReordersNothing(t *testing.T) {
 	})
 }
 
+// Successive lines of the same ranks are one output, and nothing else is.
+func TestJoined(t *testing.T) {
+	m := newMerger(time.Hour, 3)
+	now := time.Unix(0, 0)
+	for _, print := range []struct {
+		rank           int
+		category, text string
+	}{
+		{0, "stdout", "a\n"},
+		{1, "stdout", "a\n"},
+		{0, "stdout", "b\n"},
+		{1, "stdout", "b\n"},
+		{2, "stdout", "c\nd\n"},
+		{2, "stderr", "e\n"},
+		{2, "stderr", strings.Repeat("l", longestPartial)}, // a piece, without its end
+		{2, "stderr", "m\n"},
+		{2, "stderr", strings.Repeat("n", mostJoined/2) + "\n" + strings.Repeat("o", mostJoined/2) + "\n"},
+	} {
+		m.add(now, print.rank, print.category, []byte(print.text))
+	}
+	got := joined(m.flush())
+	for i, o := range got {
+		if len(o.Text) > 100 {
+			got[i].Text = fmt.Sprintf("%.1s, %d bytes", o.Text, len(o.Text))
+		}
+	}
+	want := `[0-1] "a\nb\n"
+[2] "c\nd\n"
+[2] "e\n" stderr
+[2] "l, 65536 bytes" stderr
+[2] "m, 32771 bytes" stderr
+[2] "o, 32769 bytes" stderr
+`
+	if lines(got) != want {
+		t.Errorf("got\n%swant\n%s", lines(got), want)
+	}
+}
+
 func TestMergerIsBounded(t *testing.T) {
 	m := newMerger(time.Hour, 2)
 	now := time.Unix(0, 0)

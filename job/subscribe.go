@@ -57,8 +57,25 @@ func (j *Job) Subscribe(stream Stream) *Subscription {
 // Events delivers the stream. It is closed after the last event, or after Close.
 func (s *Subscription) Events() <-chan Event { return s.events }
 
-// More tells whether an event waits behind the one that was read last.
-func (s *Subscription) More() bool { return s.queue.Weight() > 0 }
+// More tells whether an event that is not held back waits behind the one that was read last.
+func (s *Subscription) More() bool { return s.queue.Ready() }
+
+// Unread tells whether anything waits, held back or not.
+func (s *Subscription) Unread() bool { return s.queue.Weight() > 0 }
+
+// HoldOutput holds output back until it is called with false, but for one event that may be on its way already. What
+// ranks do overtakes it meanwhile; idleness, the end and marks do not, as they tell that the output before them is all.
+// What is held back counts as unread: the ranks' own output is held when it is much.
+func (s *Subscription) HoldOutput(hold bool) {
+	if hold {
+		s.queue.Hold(Event.endsOutput)
+	} else {
+		s.queue.Hold(nil)
+	}
+}
+
+// endsOutput tells whether the event is output, or says that there is none left.
+func (e Event) endsOutput() bool { return e.Output != nil || e.Idle || e.Ended != nil || e.Mark != nil }
 
 // Overflowed tells whether the stream ended because too much of it was not read.
 func (s *Subscription) Overflowed() bool { return s.queue.Overflowed() }

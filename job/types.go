@@ -104,8 +104,8 @@ type Event struct {
 	Mark        func() // see Subscription.Mark; the reader calls it
 }
 
-// Output is one line, with its newline, or a part of a line that waited too long for its end. All Ranks printed exactly
-// Text.
+// Output is lines, with their newlines; the last may be a part of a line, which waited too long for its end. All Ranks
+// printed exactly Text.
 type Output struct {
 	Ranks    rankset.Set
 	Category string // "stdout", "stderr", "console"

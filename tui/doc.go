@@ -9,6 +9,7 @@
 //	keys.go       keys -> state and commands; the one table from which the help on the screen is made
 //	view.go       state -> screen;  panes.go: one function per pane
 //	source.go     source files and where the ranks are in them
+//	scrollback.go the text of the Output and Console panes
 //	vartree.go    the tree of variables, loaded as it is opened
 //
 // **Invariant:** tui imports dap/protocol and dap/client and nothing else of ours.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-dap"
@@ -16,15 +17,16 @@ import (
 // fakeServer answers as Cohort's DAP server does, from a script: 4 ranks that stop in one file. It records what it was
 // asked.
 type fakeServer struct {
-	t        *testing.T
+	t        testing.TB
 	conn     net.Conn
+	sending  sync.Mutex // orders whole messages, and guards seq
 	seq      int
 	requests chan client.Message // every request, after it was answered
 	source   string
 	refuse   map[string]string // command -> message of a failed response
 }
 
-func newFakeServer(t *testing.T, source string) (*fakeServer, net.Conn) {
+func newFakeServer(t testing.TB, source string) (*fakeServer, net.Conn) {
 	ours, theirs := net.Pipe()
 	s := &fakeServer{
 		t: t, conn: ours, requests: make(chan client.Message, 1000), source: source,
@@ -58,6 +60,8 @@ func (s *fakeServer) serve() {
 }
 
 func (s *fakeServer) send(m client.Message) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
 	s.seq++
 	m.Seq = s.seq
 	raw, err := json.Marshal(m)

@@ -46,8 +46,8 @@ func bindings() []binding {
 		{[]string{"down", "j"}, "", "down", move(1)},
 		{[]string{"pgup"}, "", "page up", func(m *Model) tea.Cmd { return m.move(-m.page()) }},
 		{[]string{"pgdown", "space"}, "", "page down", func(m *Model) tea.Cmd { return m.move(m.page()) }},
-		{[]string{"home"}, "", "to the beginning", move(-1 << 30)},
-		{[]string{"end"}, "", "to the end", move(1 << 30)},
+		{[]string{"home"}, "", "to the beginning", move(-far)},
+		{[]string{"end"}, "", "to the end", move(far)},
 		{[]string{"enter", "right", "l"}, "", "open: a rank, a frame, a variable", (*Model).open},
 		{[]string{"left", "h"}, "", "close a variable", (*Model).fold},
 		{[]string{"?"}, "help", "this help", func(m *Model) tea.Cmd { m.help = !m.help; return nil }},
@@ -107,10 +107,10 @@ func (m *Model) typing(k string, msg tea.KeyPressMsg) tea.Cmd {
 			return nil
 		}
 	case "pgup":
-		m.scroll[paneConsole] += 5
+		m.console.scroll(-5, m.layout().rightWidth)
 		return nil
 	case "pgdown":
-		m.scroll[paneConsole] = max(0, m.scroll[paneConsole]-5)
+		m.console.scroll(5, m.layout().rightWidth)
 		return nil
 	}
 	return m.typed(msg)
@@ -124,8 +124,8 @@ func (m *Model) submit(text string) tea.Cmd {
 		m.history = append(m.history, text)
 	}
 	m.historyAt = len(m.history)
-	m.consoleLines = append(m.consoleLines, outputLine{"> " + printable(text), "input"})
-	m.scroll[paneConsole] = 0
+	m.console.write("input", "> "+text+"\n")
+	m.console.following = true
 	return m.evaluate(text)
 }
 
@@ -264,9 +264,9 @@ func (m *Model) move(by int) tea.Cmd {
 	case paneVariables:
 		m.variable = max(0, min(m.variable+by, len(flatten(m.vars))-1))
 	case paneOutput:
-		m.scroll[paneOutput] = max(0, min(m.scroll[paneOutput]-by, len(m.output)-1))
+		m.output.scroll(by, m.layout().rightWidth)
 	case paneConsole:
-		m.scroll[paneConsole] = max(0, min(m.scroll[paneConsole]-by, len(m.consoleLines)-1))
+		m.console.scroll(by, m.layout().rightWidth)
 	case paneCount: // no pane
 	}
 	return nil

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
@@ -25,13 +23,16 @@ type Options struct {
 	Output io.Writer // nil: the terminal
 }
 
+// framesPerSecond is how often the screen is drawn at most: what text scrolls by cannot be read at more.
+const framesPerSecond = 30
+
 // Run shows the terminal interface until the user quits, the connection ends or ctx does. The terminal is restored in
 // every case. An error says why the session could not start or broke down.
 func Run(ctx context.Context, options Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := newModel(ctx, options)
-	programOptions := []tea.ProgramOption{tea.WithContext(ctx)}
+	programOptions := []tea.ProgramOption{tea.WithContext(ctx), tea.WithFPS(framesPerSecond)}
 	if options.Input != nil {
 		programOptions = append(programOptions, tea.WithInput(options.Input))
 	}
@@ -74,15 +75,6 @@ const (
 	phaseEnded
 )
 
-// outputLine is a line of the ranks, the debugger or the console.
-type outputLine struct {
-	text string
-	kind string // stdout, stderr, console, important, input, error
-}
-
-// maxOutput bounds the lines that are kept; the oldest go first, and the pane says so.
-const maxOutput = 20_000
-
 // Model is the state of the interface. Only bubbletea's loop touches it.
 type Model struct {
 	ctx     context.Context //nolint:containedctx // a bubbletea model lives exactly as long as its Run
@@ -107,18 +99,16 @@ type Model struct {
 	answers  []*varNode // of the console, that can be opened: the first of vars
 	varsErr  string
 
-	source       sourceFile
-	cursor       int                     // 0-based line of source
-	top          int                     // first visible line of source
-	breakpoints  map[string][]breakpoint // by path
-	output       []outputLine
-	dropped      int
-	partial      map[string]string // unfinished line by category
-	consoleLines []outputLine
-	history      []string
-	historyAt    int
-	scroll       [paneCount]int // first visible line, panes that list; for output and console lines from the end
-	variable     int            // selected line of the variables
+	source      sourceFile
+	cursor      int                     // 0-based line of source
+	top         int                     // first visible line of source
+	breakpoints map[string][]breakpoint // by path
+	output      *scrollback             // of the ranks and the debugger
+	console     *scrollback
+	history     []string
+	historyAt   int
+	scroll      [paneCount]int // first visible line, panes that list
+	variable    int            // selected line of the variables
 
 	active   pane
 	bottom   pane // which of variables, output, console is shown
@@ -145,8 +135,8 @@ func newModel(ctx context.Context, options Options) *Model {
 	input.SetStyles(styles)
 	return &Model{
 		ctx: ctx, options: options, generation: map[int]int{}, breakpoints: map[string][]breakpoint{},
-		partial: map[string]string{},
-		focus:   "all", input: input, active: paneRanks, bottom: paneVariables, progress: "starting …",
+		output: newScrollback(), console: newScrollback(),
+		focus: "all", input: input, active: paneRanks, bottom: paneVariables, progress: "starting …",
 	}
 }
 
@@ -166,21 +156,4 @@ func (m *Model) frameID() int {
 		return m.frames[m.frame].Id
 	}
 	return 0
-}
-
-func (m *Model) addOutput(category, text string) {
-	text = m.partial[category] + text
-	for {
-		line, rest, whole := strings.Cut(text, "\n")
-		if !whole {
-			break
-		}
-		m.output = append(m.output, outputLine{printable(line), category})
-		text = rest
-	}
-	m.partial[category] = text
-	if extra := len(m.output) - maxOutput; extra > 0 {
-		m.output = slices.Delete(m.output, 0, extra)
-		m.dropped += extra
-	}
 }

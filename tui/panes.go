@@ -34,9 +34,9 @@ func (m *Model) pane(p pane, width, rows int) []string {
 	case paneVariables:
 		lines = m.variablesPane(rows)
 	case paneOutput:
-		lines = tail(hardWrap(m.outputLines(), width), rows, &m.scroll[p])
+		lines = m.output.draw(rows, width)
 	case paneConsole:
-		lines = append(tail(hardWrap(renderLines(m.consoleLines), width), rows-1, &m.scroll[p]), m.consolePrompt())
+		lines = append(m.console.draw(rows-1, width), m.consolePrompt())
 	case paneCount: // no pane
 	}
 	style := styleDim
@@ -89,13 +89,6 @@ func (m *Model) list(p pane, n, rows, sel int, line func(i int) string) []string
 		out = append(out, line(i))
 	}
 	return out
-}
-
-// tail returns the last rows lines, scrolled up by *scroll.
-func tail(lines []string, rows int, scroll *int) []string {
-	*scroll = max(0, min(*scroll, len(lines)-rows))
-	end := len(lines) - *scroll
-	return lines[max(0, end-rows):end]
 }
 
 func (m *Model) ranksPane(rows int) []string {
@@ -260,26 +253,9 @@ func variableLine(n *varNode) string {
 	return line
 }
 
-func (m *Model) outputLines() []string {
-	lines := renderLines(m.output)
-	for _, category := range []string{"console", "important", "stdout", "stderr"} {
-		if rest := m.partial[category]; rest != "" {
-			lines = append(lines, printable(rest))
-		}
-	}
-	if m.dropped > 0 {
-		lines = append([]string{styleDim.Render(fmt.Sprintf("(%d earlier lines are not kept)", m.dropped))}, lines...)
-	}
-	return lines
-}
-
 // hardWrap breaks what is longer than the pane, between words where there are any: a value that is cut off is a value
-// that is not shown. Only the end of a long list is looked at.
+// that is not shown.
 func hardWrap(lines []string, width int) []string {
-	const enough = 2000
-	if len(lines) > enough {
-		lines = lines[len(lines)-enough:]
-	}
 	var out []string
 	for _, l := range lines {
 		if ansi.StringWidth(l) <= width {
@@ -288,23 +264,6 @@ func hardWrap(lines []string, width int) []string {
 		}
 		out = append(out, strings.Split(ansi.Hardwrap(ansi.Wordwrap(l, max(1, width), ""), max(1, width), true),
 			"\n")...)
-	}
-	return out
-}
-
-func renderLines(lines []outputLine) []string {
-	out := make([]string, 0, len(lines))
-	for _, l := range lines {
-		switch l.kind {
-		case "stderr", "error":
-			out = append(out, styleError.Render(l.text))
-		case "console", "important":
-			out = append(out, styleMark.Render(l.text))
-		case "input":
-			out = append(out, styleTitle.Render(l.text))
-		default:
-			out = append(out, l.text)
-		}
 	}
 	return out
 }

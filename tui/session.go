@@ -170,13 +170,11 @@ func (m *Model) evaluate(expression string) tea.Cmd {
 		if err != nil {
 			text, kind = err.Error(), "error"
 		}
-		for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-			m.consoleLines = append(m.consoleLines, outputLine{printable(line), kind})
-		}
+		m.console.write(kind, strings.TrimRight(text, "\n")+"\n")
 		if err == nil && body.VariablesReference != 0 && args.FrameId == m.frameID() {
 			m.keepAnswer(expression, body)
 		}
-		m.scroll[paneConsole] = 0
+		m.console.following = true
 		return nil
 	})
 }

@@ -52,7 +52,7 @@ func (m *Model) event(e eventMsg) tea.Cmd {
 		return m.ask("configurationDone", struct{}{}, nil, m.report)
 	case "output":
 		b := body[dap.OutputEventBody](m, e)
-		m.addOutput(b.Category, b.Output)
+		m.output.write(b.Category, b.Output)
 	case "stopped":
 		return m.stopped(body[dap.StoppedEventBody](m, e))
 	case "terminated":
@@ -222,7 +222,7 @@ func (m *Model) keepAnswer(expression string, body dap.EvaluateResponseBody) {
 	m.answers = m.answers[:min(len(m.answers), mostAnswers)]
 	m.vars = append(slices.Clone(m.answers), others...)
 	m.variable, m.scroll[paneVariables] = 0, 0
-	m.consoleLines = append(m.consoleLines, outputLine{"It can be opened: v shows it among the variables.", "important"})
+	m.console.write("important", "It can be opened: v shows it among the variables.\n")
 }
 
 func (m *Model) typed(msg tea.Msg) tea.Cmd {

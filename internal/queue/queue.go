@@ -15,9 +15,9 @@
 //     and is at most what the kernel keeps of a terminal or pipe: therefore stops, ends and answers never wait for
 //     room.
 //
-// The one consumer that waits is the goroutine that translates events for a DAP client: it handles no output event
-// while the client's own queue is long. Nobody else waits for it but requests of that client, which has to read to see
-// their answers; and reading makes room.
+// Nobody who handles events waits for a reader either. While a DAP client has not read what it was sent last, output is
+// held back in the queue of its subscription (Hold), and what happens besides overtakes it: so a stop, or an answer, is
+// behind some 100 KiB of output at most, however much of it waits.
 //
 // What cannot be slowed (messages that a debugger prints at log points) is bounded by the queue's limit. A queue that
 // overflows is closed: what was pushed before is delivered, and then the stream ends, so there is never one with a gap.
@@ -26,6 +26,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -35,7 +36,8 @@ var (
 	ErrFull   = errors.New("the queue is full")
 )
 
-// Queue is a first-in-first-out queue between any number of goroutines that push and one that takes.
+// Queue is a first-in-first-out queue between any number of goroutines that push and one that takes. What is held back
+// is overtaken.
 type Queue[T any] struct {
 	limit int
 	weigh func(T) int
@@ -43,6 +45,7 @@ type Queue[T any] struct {
 	mu      sync.Mutex
 	items   []T
 	weight  int
+	held    func(T) bool  // what is held back; nil: nothing
 	closed  error         // why nothing more is taken in; nil: open
 	changed chan struct{} // closed at the next change; nil: nobody waits for one
 }
@@ -108,6 +111,34 @@ func (q *Queue[T]) Weight() int {
 	return q.weight
 }
 
+// Hold leaves items of a kind in the queue, and lets others overtake them, until it is called again; nil lets all go.
+func (q *Queue[T]) Hold(kind func(T) bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held = kind
+	q.signal()
+}
+
+// Ready tells whether there is an item that is not held back.
+func (q *Queue[T]) Ready() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.next() < len(q.items)
+}
+
+// next is the place of the item that is taken next; behind the last if there is none. q.mu is held.
+func (q *Queue[T]) next() int {
+	if q.held == nil {
+		return 0
+	}
+	for i, item := range q.items {
+		if !q.held(item) {
+			return i
+		}
+	}
+	return len(q.items)
+}
+
 // signal wakes whoever waits for a change. q.mu is held.
 func (q *Queue[T]) signal() {
 	if q.changed != nil {
@@ -136,18 +167,28 @@ func (q *Queue[T]) await(ctx context.Context, condition func() bool) bool {
 	}
 }
 
-// Pop waits for an item; ok is false when the queue is closed and empty, or ctx has ended.
+// Pop waits for an item that is not held back; ok is false when the queue is closed and empty, or ctx has ended.
 func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
-	if !q.await(ctx, func() bool { return len(q.items) > 0 || q.closed != nil }) {
+	at := 0
+	if !q.await(ctx, func() bool {
+		at = q.next()
+		return at < len(q.items) || q.closed != nil && len(q.items) == 0
+	}) {
 		return item, false
 	}
 	defer q.mu.Unlock()
 	if len(q.items) == 0 {
 		return item, false
 	}
-	var none T
-	item, q.items[0] = q.items[0], none // let go of what it points to
-	if q.items = q.items[1:]; len(q.items) == 0 {
+	item = q.items[at]
+	if at > 0 {
+		q.items = slices.Delete(q.items, at, at+1)
+	} else {
+		var none T
+		q.items[0] = none // let go of what it points to
+		q.items = q.items[1:]
+	}
+	if len(q.items) == 0 {
 		q.items = nil
 	}
 	q.weight -= q.weigh(item)

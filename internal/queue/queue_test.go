@@ -121,6 +121,47 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
+// What is held back is overtaken and keeps its order; it is not lost when the queue is closed meanwhile.
+func TestHold(t *testing.T) {
+	odd := func(n int) bool { return n%2 == 1 }
+	q := queue.New[int](100, nil)
+	q.Hold(odd)
+	for n := range 6 {
+		if err := q.Push(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pop := func(want ...int) {
+		t.Helper()
+		for _, w := range want {
+			if got, ok := q.Pop(testContext(t)); !ok || got != w {
+				t.Fatalf("popped %d %v, want %d", got, ok, w)
+			}
+		}
+	}
+	pop(0, 2, 4)
+	if _, ok := q.Pop(ended); ok || q.Ready() || q.Weight() != 3 {
+		t.Errorf("what is held back was given out, or is ready (%v), or is lost: %d are there", q.Ready(), q.Weight())
+	}
+	q.Close()
+	if _, ok := q.Pop(ended); ok {
+		t.Error("what is held back was given out at the end")
+	}
+	popped := make(chan bool)
+	go func() {
+		n, ok := q.Pop(testContext(t))
+		popped <- ok && n == 1
+	}()
+	q.Hold(nil)
+	if !<-popped {
+		t.Error("what was let go did not come")
+	}
+	pop(3, 5)
+	if _, ok := q.Pop(testContext(t)); ok || q.Weight() != 0 {
+		t.Errorf("a closed queue, of which all was taken, weighs %d", q.Weight())
+	}
+}
+
 // The order of each that pushes is kept, and a channel whose reader has gone leaves nothing behind (goleak).
 func TestChan(t *testing.T) {
 	const each, pushers = 1000, 4

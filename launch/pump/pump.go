@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -75,6 +77,9 @@ type Pump struct {
 
 const (
 	pumpBuffer = 32 << 10
+	// gather is how long after a delivery what comes is gathered: a process that prints line after line would else have
+	// each line travel to the clients by itself. A terminal or pipe holds what is printed meanwhile.
+	gather = 2 * time.Millisecond
 	// mostDrained bounds what one drain reads: a terminal or pipe holds less, and others than the process that it is
 	// about may still be writing.
 	mostDrained = 4 << 20
@@ -147,12 +152,16 @@ func (p *Pump) finish() {
 func (p *Pump) run() {
 	defer p.finish()
 	buffer := make([]byte, pumpBuffer)
+	var next time.Time // until then what comes is gathered
 	for {
 		fds := []unix.PollFd{{Fd: int32(p.wake[0]), Events: unix.POLLIN}, {Fd: int32(p.fd), Events: unix.POLLIN}}
-		if !p.window.open() {
+		timeout := -1
+		if wait := time.Until(next); !p.window.open() {
 			fds = fds[:1] // drains must still be answered
+		} else if wait > 0 {
+			fds, timeout = fds[:1], int(wait/time.Millisecond)+1
 		}
-		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
+		if _, err := unix.Poll(fds, timeout); err != nil && !errors.Is(err, unix.EINTR) {
 			return
 		}
 		if fds[0].Revents != 0 {
@@ -170,7 +179,10 @@ func (p *Pump) run() {
 		case len(fds) == 1:
 			most = 0
 		}
-		end := p.read(buffer, most)
+		got, end := p.read(buffer, most)
+		if 0 < got && got < pumpBuffer { // else there may be more than is worth gathering
+			next = time.Now().Add(gather)
+		}
 		for _, w := range waiting {
 			close(w)
 		}
@@ -180,14 +192,29 @@ func (p *Pump) run() {
 	}
 }
 
-// read delivers what there is, about most bytes, and tells whether that was the end.
-func (p *Pump) read(buffer []byte, most int) (end bool) {
-	for got := 0; got < most; got += pumpBuffer {
-		n, err := unix.Read(p.fd, buffer)
-		if n <= 0 { // at the end of file 0, and EIO of a terminal that nobody holds
-			return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
+// read delivers what is there, about most bytes of it. end: there will never be more.
+func (p *Pump) read(buffer []byte, most int) (got int, end bool) {
+	for got < most {
+		n, over := p.fill(buffer)
+		if n > 0 {
+			p.deliver(slices.Clone(buffer[:n]))
 		}
-		p.deliver(append([]byte(nil), buffer[:n]...))
+		got += n
+		if over || n < len(buffer) {
+			return got, over
+		}
 	}
-	return false
+	return got, false
+}
+
+// fill reads what is there, as far as it has room for it.
+func (p *Pump) fill(buffer []byte) (n int, end bool) {
+	for n < len(buffer) {
+		got, err := unix.Read(p.fd, buffer[n:])
+		if got <= 0 { // at the end of file 0, and EIO of a terminal that nobody holds
+			return n, !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
+		}
+		n += got
+	}
+	return n, false
 }

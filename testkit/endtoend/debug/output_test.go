@@ -161,19 +161,21 @@ func TestDAPOutputThatNobodyReads(t *testing.T) {
 		if body.Category != "stdout" {
 			continue
 		}
-		label, text, _ := strings.Cut(strings.TrimPrefix(body.Output, "["), "] ")
-		ranks, err := rankset.Parse(label, printers) // the ends of two lines may be equal
-		if err != nil {
-			t.Fatalf("%.30q…: %v", body.Output, err)
-		}
-		for rank := range ranks.Each {
-			left[rank] += strings.TrimSuffix(text, "\n")
-			want := fmt.Sprintf("%d %d %s", rank, next[rank], strings.Repeat(".", 300))
-			if left[rank] == want {
-				left[rank] = ""
-				next[rank]++
-			} else if !strings.HasPrefix(want, left[rank]) {
-				t.Fatalf("line %d of rank %d is %q", next[rank], rank, left[rank])
+		for line := range strings.Lines(body.Output) {
+			label, text, _ := strings.Cut(strings.TrimPrefix(line, "["), "] ")
+			ranks, err := rankset.Parse(label, printers) // the ends of two lines may be equal
+			if err != nil {
+				t.Fatalf("%.30q…: %v", line, err)
+			}
+			for rank := range ranks.Each {
+				left[rank] += strings.TrimSuffix(text, "\n")
+				want := fmt.Sprintf("%d %d %s", rank, next[rank], strings.Repeat(".", 300))
+				if left[rank] == want {
+					left[rank] = ""
+					next[rank]++
+				} else if !strings.HasPrefix(want, left[rank]) {
+					t.Fatalf("line %d of rank %d is %q", next[rank], rank, left[rank])
+				}
 			}
 		}
 	}
