@@ -1,12 +1,14 @@
-# Cohort. Each of demo, test, build, vsix and lint is enough on its own on a Debian or Ubuntu that has Go: it installs what
-# it needs first (scripts/setup.sh).
+# Cohort. Each of demo, test, build, vsix and lint is enough on its own on a Debian or Ubuntu that has Go: it installs
+# what it needs first (scripts/setup.sh).
 #
 #   make demo    set up, build, and show the main job on each MPI, step by step
 #   make test    set up, and run all tests, with the race detector
 #   make short   the tests that take little time, of whatever is installed
-#   make bench-replay   what recording and replaying cost, measured: docs/bench-replay.md (a quarter of an hour, on a quiet machine);
+#   make bench-replay   what recording and replaying cost, measured: docs/bench-replay.md (a quarter of an hour, on a
+#                quiet machine);
 #                BENCH=-quick prints a smaller table in a minute or two, BENCH=-h says what else there is
-#   make bench-datatypes   what datatypes cost a program, and how fast they are decoded: docs/bench-datatypes.md (some minutes, on a quiet machine);
+#   make bench-datatypes   what datatypes cost a program, and how fast they are decoded: docs/bench-datatypes.md (some
+#                minutes, on a quiet machine);
 #                BENCH=-quick as above
 #   make lint    golangci-lint and gofumpt
 #   make build   bin/cohort

@@ -132,10 +132,10 @@ type Breakpoint struct {
 	Message  string // why it is not verified, or was moved
 }
 
-// ResumeKind is a way to go on.
+// ResumeKind is a way to continue.
 type ResumeKind int
 
-// The ways to go on.
+// The ways to continue.
 const (
 	Continue ResumeKind = iota
 	Next
@@ -150,7 +150,7 @@ func (k ResumeKind) String() string {
 	return fmt.Sprintf("ResumeKind(%d)", int(k))
 }
 
-// ResumeRequest says how to go on. Threads of a rank run together, always.
+// ResumeRequest says how to continue. Threads of a rank run together, always.
 type ResumeRequest struct {
 	Kind        ResumeKind
 	Thread      int  // for steps; 0: the current one
@@ -370,7 +370,7 @@ const (
 	ReasonPause      Reason = "pause"
 	ReasonSignal     Reason = "exception"
 	ReasonStopPoint  Reason = "stop point" // in cohort_stop_here
-	ReasonCore       Reason = "core file"  // a core that was taken of a process that went on
+	ReasonCore       Reason = "core file"  // the core file of a process that was not ended
 )
 
 // Stopped: the rank has stopped. Frames holds the innermost frames of the thread that stopped, with arguments, so that

@@ -48,9 +48,9 @@ func (b *Bounding) Most() (rank, messages int) {
 // Whenever j is the last message that was sent, all that were sent are among 1 to j: so the bound holds at every
 // instant. And since all that is added agrees with one order, in which the run can happen, it adds no deadlock. That
 // order respects, too, what an MPI may wait for though no data flows (Options.SyncBytes; all of a blocking collective),
-// but where the run shows that it did not. Where the run does not show which of several calls did not wait, a part of the
-// order is a guess, and what happens in that part waits only for what was before it: then whatever the MPI waited for,
-// there is an order of that part that agrees.
+// but where the run shows that it did not. Where the run does not show which of several calls did not wait, a part of
+// the order is a guess, and what happens in that part waits only for what was before it: then whatever the MPI waited
+// for, there is an order of that part that agrees.
 //
 // What follows from the messages of the program in any case is not enforced again. The Graph must have been built with
 // the SyncBytes of the MPI. A *RefusedError is of a limit below 1, or of a run of which it is not known what waits for
@@ -60,8 +60,8 @@ func (g *Graph) BoundBuffering(limit int) (*Bounding, error) {
 		return nil, refuse("a bound of %d messages: at least one must be let through", limit)
 	}
 	if p := g.unboundable(); p != nil {
-		return nil, refuse("it is not known of all calls of the run which of them waits for which other (%s), so to hold "+
-			"back messages could let ranks wait for ever", p)
+		return nil, refuse("it is not known of all calls of the run which of them waits for which other (%s), so to "+
+			"hold back messages could let ranks wait for ever", p)
 	}
 	n := len(g.ranks)
 	b := bounder{

@@ -95,7 +95,8 @@ func (b *Builder) addTrace(src Source, rank int) error {
 	return r.Close()
 }
 
-// Add takes in the next record of a rank. It keeps nothing of rec. The error says what contradicts what was added before.
+// Add takes in the next record of a rank. It keeps nothing of rec. The error says what contradicts what was added
+// before.
 func (b *Builder) Add(rank int, rec trace.Record) error {
 	in := b.ranks[rank]
 	switch rec := rec.(type) {
@@ -121,7 +122,8 @@ func (b *Builder) Add(rank int, rec trace.Record) error {
 
 func (b *Builder) addComm(in *ingest, c *trace.Comm) error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("communicator %#x as rank %d declares it: %s", c.GlobalID, in.rank, fmt.Sprintf(format, args...))
+		return fmt.Errorf("communicator %#x as rank %d declares it: %s", c.GlobalID, in.rank,
+			fmt.Sprintf(format, args...))
 	}
 	if c.CommKind == abi.CommNull {
 		delete(in.comms, c.Index)
@@ -174,8 +176,8 @@ func (b *Builder) doubtf(kind ProblemKind, rank int, event uint64, format string
 	b.problem = append(b.problem, Problem{Kind: kind, Event: EventID{rank, event}, Note: fmt.Sprintf(format, args...)})
 }
 
-// Build matches messages and collectives, and orders the events. The Builder must not be used afterwards. The error says
-// which events have no order.
+// Build matches messages and collectives, and orders the events. The Builder must not be used afterwards. The error
+// says which events have no order.
 func (b *Builder) Build(opt Options) (*Graph, error) {
 	b.match()
 	b.checkCollectives()

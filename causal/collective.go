@@ -175,7 +175,8 @@ func (in *ingest) join(e *trace.Event, op mpispec.Op, root int32, inst *instance
 
 // mismatch is two ranks that made different calls at the same place of a communicator's sequence of collectives.
 func (in *ingest) mismatch(e *trace.Event, op mpispec.Op, inst *instance, root int32) error {
-	where := fmt.Sprintf("collective call number %d on communicator %#x is %s", inst.place, inst.comm.id, inst.op.Call())
+	where := fmt.Sprintf("collective call number %d on communicator %#x is %s", inst.place, inst.comm.id,
+		inst.op.Call())
 	first, here := inst.first(), EventID{in.rank, e.Index}
 	if inst.op == op {
 		return fmt.Errorf("%s with root %d at %s but with root %d at %s", where, inst.root, first, root, here)

@@ -145,7 +145,7 @@ func checkOneCut(t *rapid.T, g *causal.Graph, cut causal.Cut, all []need, consis
 		t.Fatalf("%v: %v", cut, err)
 	}
 	if err != nil {
-		bad, ok := err.(*causal.InconsistentCutError) //nolint:errorlint // CheckCut promises exactly that
+		bad, ok := err.(*causal.InconsistentCutError) //nolint:errorlint // CheckCut returns exactly that
 		if !ok || !holds(cut, bad.Receive) || holds(cut, bad.Send) ||
 			!slices.Contains(all, need{bad.Receive, bad.Send}) {
 			t.Fatalf("%v: %v", cut, err)
@@ -181,7 +181,7 @@ func TestMomentsOfAnExecutionAreConsistent(t *testing.T) {
 			}
 			err := g.CheckCut(cut)
 			// A blocking call may be between its entry and its exit just then.
-			if bad, ok := err.(*causal.InconsistentCutError); ok { //nolint:errorlint // CheckCut promises exactly that
+			if bad, ok := err.(*causal.InconsistentCutError); ok { //nolint:errorlint // CheckCut returns exactly that
 				if bad.Send.Index > cut[bad.Send.Rank]+1 && bad.Relation != "collective" {
 					t.Fatalf("at %v: %v", cut, err)
 				}

@@ -26,7 +26,7 @@ const none = -1
 type sendRec struct {
 	ch      channel
 	event   uint64
-	done    uint64 // the call after which the sender goes on only if the message could be sent; 0 unknown
+	done    uint64 // the call after which the sender continues only if the message could be sent; 0 unknown
 	bytes   uint64
 	op      mpispec.Op
 	which   uint32 // place in the array of the Startall that sent it
@@ -222,7 +222,8 @@ func (in *ingest) addTake(e *trace.Event, kind takeKind, a trace.RecvArgs) (inde
 		return none, err
 	}
 	in.takes = append(in.takes, takeRec{
-		kind: kind, post: e.Index, start: e.Index, view: v, send: none, wild: trace.IsWildcard(a.AskedSource, a.AskedTag),
+		kind: kind, post: e.Index, start: e.Index, view: v, send: none,
+		wild:      trace.IsWildcard(a.AskedSource, a.AskedTag),
 		anySource: a.AskedSource == trace.AnySource, askedTag: a.AskedTag,
 	})
 	index = len(in.takes) - 1

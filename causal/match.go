@@ -45,8 +45,8 @@ func (b *Builder) match() {
 
 // take gives take i of a rank the next message of its channel, which is nil if nothing was sent on it.
 func (b *Builder) take(rank, i int, t *takeRec, q *queue) {
-	const unknown = ", and the trace does not say what became of it; if it took a message, later ones of that channel " +
-		"are matched one too early"
+	const unknown = ", and the trace does not say what became of it; if it took a message, later ones of that " +
+		"channel are matched one too early"
 	if !t.known {
 		b.doubtf(ProblemUnknown, rank, t.post, "posted with a wildcard"+unknown)
 		return

@@ -257,8 +257,8 @@ func (w *walk) waitsFor(r int, e uint64) block {
 }
 
 // next chooses the rank that is to send: one without whose message another cannot continue, or one that has to get
-// there, or else the one whose receiver has the fewest messages to keep. If ranks wait for each other, it returns one of
-// these as cycle.
+// there, or else the one whose receiver has the fewest messages to keep. If ranks wait for each other, it returns one
+// of these as cycle.
 func (w *walk) next() (sender, cycle int) {
 	n := len(w.g.ranks)
 	chained, idle, least := -1, -1, 0
@@ -316,9 +316,10 @@ func (w *walk) kept(r int) int {
 }
 
 // relax lets one of the ranks continue that wait for each other: of those that send, the one with the smallest message,
-// since whether an MPI waits depends on the size. If one of several that may have waited is in a collective, or waits for
-// a receive that the trace does not have, it may have been that which did not: then it is not certain in which order the
-// ranks got from where they are to where the others wait for them to be, and so of what happens meanwhile neither.
+// since whether an MPI waits depends on the size. If one of several that may have waited is in a collective, or waits
+// for a receive that the trace does not have, it may have been that which did not: then it is not certain in which
+// order the ranks got from where they are to where the others wait for them to be, and so of what happens meanwhile
+// neither.
 func (w *walk) relax(cycle int) bool {
 	w.settle()
 	chosen, soft, guess := -1, 0, false

@@ -119,7 +119,8 @@ func (b *breakpointTable) forget(c *client) {
 			return
 		}
 		if _, err := b.set(ctx, e.breakpointOwner, e.bp.Source, nil); err != nil {
-			b.d.srv.o.Log.Warn("dap: removing the breakpoints of a client that has left", "source", e.bp.Source, "error", err)
+			b.d.srv.o.Log.Warn("dap: removing the breakpoints of a client that has left", "source", e.bp.Source,
+				"error", err)
 			return
 		}
 	}
@@ -237,7 +238,8 @@ func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointE
 		return bp, refuse("the condition starts with a rank set that cannot be used: %s", sentence(err.Error()))
 	}
 	if prefixed && extra.Ranks != "" {
-		return bp, refuse("the ranks are given twice, as `ranks` (%s) and in front of the condition ([%s]): give them once",
+		return bp, refuse("the ranks are given twice, as `ranks` (%s) and in front of the condition ([%s]): give "+
+			"them once",
 			extra.Ranks, ranks)
 	}
 	if extra.Ranks != "" {
@@ -254,8 +256,8 @@ func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointE
 		return bp, refuse("there is no breakpoint mode %s: use %q, %q or %q", quoteShort(extra.Mode),
 			protocol.ModeRank, protocol.ModeAll, protocol.ModeCausal)
 	case h != "" && (!isNumber(h) || strings.Trim(h, "0") == ""):
-		return bp, refuse("the hit condition %s cannot be used: give a number, and the breakpoint stops at that hit and "+
-			"at each later one", quoteShort(h))
+		return bp, refuse("the hit condition %s cannot be used: give a number, and the breakpoint stops at that hit "+
+			"and at each later one", quoteShort(h))
 	}
 	return bp, nil
 }
@@ -269,7 +271,8 @@ func splitRanks(text string, n int) (ranks rankset.Set, rest string, given bool,
 	}
 	inside, rest, ok := strings.Cut(trimmed[1:], "]")
 	if !ok {
-		return rankset.Set{}, "", true, refuse("the rank set in %s has no closing bracket: write it as in `[0,2] x > 3`",
+		return rankset.Set{}, "", true, refuse("the rank set in %s has no closing bracket: write it as in `[0,2] x "+
+			"> 3`",
 			quoteShort(trimmed))
 	}
 	ranks, err = rankset.Parse(strings.TrimSpace(inside), n)

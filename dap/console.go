@@ -53,7 +53,8 @@ func consoleCommands() []consoleCommand {
 	whatever := func(string) bool { return true }
 	table := []consoleCommand{
 		{Command: row{
-			Name: "break", Short: "b", Arguments: "FILE:LINE|FUNCTION [ranks SET] [mode rank|all|causal] [if CONDITION]",
+			Name: "break", Short: "b", Arguments: "FILE:LINE|FUNCTION [ranks SET] [mode rank|all|causal] [if " +
+				"CONDITION]",
 			Help:     "set a breakpoint; mode says what it stops",
 			Examples: []string{"break heat.c:132", "break tsp.c:132 ranks 2 mode causal if tasks_received == 3"},
 		}, run: consoleBreak, complete: breakWords},
@@ -231,8 +232,8 @@ func consoleHelp(k *call, line consoleLine) (answer, error) {
 	}
 	b.WriteString(": the console takes expressions of the program's language, and these commands:\n")
 	b.WriteString(ConsoleHelp())
-	b.WriteString("\nA rank set is written 0-3,7 or all or 0-63:4 (every fourth). To evaluate a variable that is named " +
-		"like a command, use p.")
+	b.WriteString("\nA rank set is written 0-3,7 or all or 0-63:4 (every fourth). To evaluate a variable that is " +
+		"named like a command, use p.")
 	return answer{text: b.String()}, nil
 }
 
@@ -270,7 +271,8 @@ func notEvaluated(line string, err error) error {
 			trimmed(err), word, near)
 	}
 	if rest != "" {
-		return quietly("%v. If a command was meant: there is none named %s (help lists the commands)", trimmed(err), word)
+		return quietly("%v. If a command was meant: there is none named %s (help lists the commands)", trimmed(err),
+			word)
 	}
 	return err
 }

@@ -34,8 +34,9 @@ func (k *call) matchEvent(q command.MatchEvent) (string, error) {
 	}
 	if m.Receive.Event == 0 {
 		return "", refuse("the message that %s sends to rank %d is received by no call that ended in the recording. "+
-			"If rank %d was in its receive when the recording ended, run the ranks to the send with `runto %d:%d`, let "+
-			"rank %d alone go on to the end of its recording (`focus %d`, continue), and compare the two calls with `mpipp --match [%d] to [%d]`",
+			"If rank %d was in its receive when the recording ended, run the ranks to the send with `runto %d:%d`, "+
+			"let rank %d alone continue to the end of its recording (`focus %d`, continue), and compare the two calls "+
+			"with `mpipp --match [%d] to [%d]`",
 			m.Send, m.To, m.To, m.Send.Rank, m.Send.Event, m.To, m.To, m.Send.Rank, m.To)
 	}
 	d.cancelRun()
@@ -66,7 +67,8 @@ func (m *RecordedMessage) line() string {
 	if m.Collective {
 		return fmt.Sprintf("is of a collective in which %s gives data to %s", m.Send, to)
 	}
-	return fmt.Sprintf("%s the message of %s to %s, tag %d, %s", m.Part, m.Send, to, m.Tag, prose.Count(m.Bytes, "byte"))
+	return fmt.Sprintf("%s the message of %s to %s, tag %d, %s", m.Part, m.Send, to, m.Tag,
+		prose.Count(m.Bytes, "byte"))
 }
 
 // choose finds the message that is meant.
@@ -178,7 +180,8 @@ func (m *RecordedMessage) contradictions(sides []datatype.Side) string {
 		return out
 	}
 	if size := sides[0].Bytes(); size != int64(m.Bytes) {
-		out += fmt.Sprintf("\nBut the recording has %s for this message, and the send %d.", prose.Count(m.Bytes, "byte"), size)
+		out += fmt.Sprintf("\nBut the recording has %s for this message, and the send %d.",
+			prose.Count(m.Bytes, "byte"), size)
 	}
 	for _, s := range sides {
 		if s.Envelope != nil && s.Envelope.Comm != 0 && m.Comm != 0 && s.Envelope.Comm != m.Comm {

@@ -73,7 +73,10 @@ func theMessage() dap.RecordedMessages {
 func TestMatchOfARecordedEvent(t *testing.T) {
 	b, s, c, _ := replayed(t, endless)
 	s.messages = func(string) (dap.RecordedMessages, error) { return theMessage(), nil }
-	b.answers(0, nil, map[string]string{command.MatchSide{Rank: 0, Peer: 1, Event: 4, Call: "MPI_Send"}.ExportLine(): sideText(t,
+	b.answers(0, nil, map[string]string{command.MatchSide{
+		Rank: 0, Peer: 1, Event: 4,
+		Call: "MPI_Send",
+	}.ExportLine(): sideText(t,
 		"MPI_INT", 2, envelope("MPI_Send", 0, 1, 3))})
 	b.answers(
 		1,
@@ -176,8 +179,11 @@ func TestMatchOfARecordedEventIsRefused(t *testing.T) {
 	for line, says := range map[string][]string{
 		"mpipp --match 1:99": {"here is no event 1:99"},
 		"mpipp --match 1:3":  {"Event 1:3 (MPI_Barrier) has no message."},
-		"mpipp --match 1:2":  {"to rank 1 is received by no call that ended in the recording", "`runto 0:4`", "`focus 1`", "`mpipp --match [0] to [1]`"},
-		"mpipp --match 1:4":  {"Rank 0 has left the call already: start anew."},
+		"mpipp --match 1:2": {
+			"to rank 1 is received by no call that ended in the recording", "`runto 0:4`",
+			"`focus 1`", "`mpipp --match [0] to [1]`",
+		},
+		"mpipp --match 1:4": {"Rank 0 has left the call already: start anew."},
 		"mpipp --match 1:4 from 3": {
 			"none of which is meant", "mpipp --match 1:4 message 1",
 			"0:4 MPI_Send to 1:5 MPI_Startall, tag 3",

@@ -152,7 +152,7 @@ func TestVariables(t *testing.T) {
 		"0 or more")
 	c.Refused("scopes", map[string]any{"frameId": 4711}, "no frame 4711")
 
-	// The rank goes on: everything that was read of its stop is stale, and the answer says so.
+	// The rank continues: everything that was read of its stop is stale, and the answer says so.
 	c.Next(1)
 	c.Expect(daptest.Stopped(0, "step"), daptest.Stopped(1, "step"))
 	c.Refused("scopes", map[string]any{"frameId": frame}, "not valid any more", "stackTrace")

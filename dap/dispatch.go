@@ -196,8 +196,8 @@ func (d *dispatcher) run(k *call, s spec) (body any, err error) {
 		if r := recover(); r != nil {
 			d.c.log.Error("dap: a request's handler panicked", "command", k.req.command, "panic", r, "stack",
 				string(debug.Stack()))
-			body, err = nil, refuse("%s failed because of a defect in Cohort (%v); the job continues. Please report it "+
-				"with the log", k.req.command, r)
+			body, err = nil, refuse("%s failed because of a defect in Cohort (%v); the job continues. Please report "+
+				"it with the log", k.req.command, r)
 		}
 	}()
 	if err = k.admit(s); err == nil {

@@ -2,7 +2,7 @@
 // tests are its clients, and several of them may share one job.
 //
 // It owns the connections, one session per connection, and the translation between DAP and package job: ranks are DAP
-// threads, and what DAP lacks (rank sets, focus, cuts) is in dap/protocol. It starts nothing itself: a Starter,
+// threads, and what is not in DAP (rank sets, focus, cuts) is in dap/protocol. It starts nothing itself: a Starter,
 // supplied by cmd/cohort, starts the ranks.
 //
 // Code map:

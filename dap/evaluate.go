@@ -44,7 +44,8 @@ func evaluateRead(k *call, a godap.EvaluateArguments) (any, error) {
 func (c *client) result(at moment, r backend.EvaluateResult) godap.EvaluateResponseBody {
 	v := c.variable(at, r.Variable)
 	return godap.EvaluateResponseBody{
-		Result: cmp.Or(r.Text, v.Value), Type: v.Type, VariablesReference: v.VariablesReference, NamedVariables: v.NamedVariables,
+		Result: cmp.Or(r.Text, v.Value), Type: v.Type, VariablesReference: v.VariablesReference,
+		NamedVariables:   v.NamedVariables,
 		IndexedVariables: v.IndexedVariables, MemoryReference: v.MemoryReference, PresentationHint: v.PresentationHint,
 	}
 }
@@ -77,7 +78,8 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	req := backend.EvaluateRequest{Expression: expression, Context: backend.ContextREPL, Hex: hex}
 	if given {
 		if expression == "" {
-			return nil, refuse("the console line %s names ranks but says nothing to evaluate: write it as in `[0,2] p x`",
+			return nil, refuse("the console line %s names ranks but says nothing to evaluate: write it as in `[0,2] "+
+				"p x`",
 				quoteShort(line))
 		}
 		return k.evaluateOn(ranks, req)

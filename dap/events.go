@@ -363,7 +363,8 @@ func (v *view) stoppedEvents(rv *rankView, knowsRanks bool) []namedEvent {
 	var out []namedEvent
 	if !knowsRanks && !first {
 		if stop.Reason == backend.ReasonSignal {
-			out = append(out, namedEvent{"output", godap.OutputEventBody{Category: "important", Output: body.Text + "\n"}})
+			said := godap.OutputEventBody{Category: "important", Output: body.Text + "\n"}
+			out = append(out, namedEvent{"output", said})
 		}
 		body.Reason = string(backend.ReasonPause)
 	}

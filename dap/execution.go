@@ -89,8 +89,8 @@ func (k *call) checkChosen(threadID int) error {
 	if _, err := k.stopped(rank); err != nil {
 		return err
 	}
-	return quietly("%s of rank %d was not carried out, because another rank is shown as stopped, and nobody has looked "+
-		"at this one: look at its stack first, continue the one that is shown, or send `singleThread`", k.asked, rank)
+	return quietly("%s of rank %d was not carried out, because another rank is shown as stopped, and nobody has "+
+		"looked at this one: look at its stack first, continue the one that is shown, or send `singleThread`", k.asked, rank)
 }
 
 // resume resumes ranks, for a request on rank. It is an error if none was resumed, or rank was not.

@@ -257,7 +257,7 @@ func TestHangingRank(t *testing.T) {
 	c.Disconnect()
 }
 
-// A rank's debugger dies: the rank is lost, with the reason, and the rest goes on.
+// A rank's debugger dies: the rank is lost, with the reason, and the rest continues.
 func TestLostRank(t *testing.T) {
 	b := newBench(t, 2, endless, nil)
 	c := b.atLine()

@@ -157,7 +157,7 @@ func (b *bench) running() *daptest.Client {
 	return c
 }
 
-// launching is a client whose launch request goes on until ready is closed, for ever if nobody does.
+// launching is a client whose launch request continues until ready is closed, for ever if nobody does.
 func launching(t *testing.T, ready <-chan struct{}) (*bench, *daptest.Client, *daptest.Call) {
 	t.Helper()
 	b := newBench(t, 2, endless, func(b *bench) { b.starts.wait = ready })

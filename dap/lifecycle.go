@@ -166,7 +166,8 @@ func checkLaunch(a protocol.LaunchArguments) error {
 	case a.Ranks < 0:
 		return refuse("launch cannot start %d ranks: the argument `ranks` must be 1 or more", a.Ranks)
 	case a.Yield != "" && a.Yield != "auto" && a.Yield != "on" && a.Yield != "off":
-		return refuse("the argument `yield` of launch cannot be %s: use \"auto\", \"on\" or \"off\"", quoteShort(a.Yield))
+		return refuse("the argument `yield` of launch cannot be %s: use \"auto\", \"on\" or \"off\"",
+			quoteShort(a.Yield))
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func configurationDone(k *call, _ struct{}) (any, error) {
 	return nil, nil
 }
 
-// launchRanks starts the program on every rank, with the breakpoints that are set, and lets it go on from its entry
+// launchRanks starts the program on every rank, with the breakpoints that are set, and lets it continue from its entry
 // unless it is to stop there.
 func (d *debuggee) launchRanks(k *call) error {
 	if d.Running {
@@ -299,7 +300,8 @@ func cancelRequest(k *call, a godap.CancelArguments) (any, error) {
 	switch {
 	case seq != 0:
 	case a.ProgressId == "":
-		return nil, refuse("cancel needs `requestId`, the seq of the request to cancel, or `progressId`; neither was given")
+		return nil, refuse("cancel needs `requestId`, the seq of the request to cancel, or `progressId`; neither " +
+			"was given")
 	default:
 		if _, err := fmt.Sscanf(a.ProgressId, progressID, new(int), &seq); err != nil || seq == 0 {
 			return nil, refuse("cancel names the progress %s, which is not shown or cannot be cancelled",

@@ -134,7 +134,8 @@ func listenUnix(path string) (*Listener, error) {
 	defer os.RemoveAll(dir)
 	private := filepath.Join(dir, "s")
 	if n := max(len(private), len(path)); n > maxSocketPath {
-		return nil, fmt.Errorf("the path of a unix socket may have about %d bytes and this needs %d; choose a shorter path",
+		return nil, fmt.Errorf("the path of a unix socket may have about %d bytes and this needs %d; choose a "+
+			"shorter path",
 			maxSocketPath, n)
 	}
 	inner, err := net.ListenUnix("unix", &net.UnixAddr{Name: private, Net: "unix"})

@@ -118,17 +118,31 @@ func TestRawMessages(t *testing.T) {
 		{"no seq", frame(`{"type":"request","command":"threads"}`), 0, "threads", []string{"seq", "missing"}},
 		{"no type", frame(`{"seq":5,"command":"threads"}`), 5, "threads", []string{"type", "missing"}},
 		{"no command", frame(`{"seq":5,"type":"request"}`), 5, "", []string{"command"}},
-		{"unknown", frame(`{"seq":5,"type":"request","command":"cohort/rank"}`), 5, "cohort/rank", []string{`did you mean "cohort/ranks"`}},
-		{"not ours", frame(`{"seq":5,"type":"request","command":"disassemble"}`), 5, "disassemble", []string{"does not support"}},
-		{"arguments", frame(`{"seq":5,"type":"request","command":"launch","arguments":"x"}`), 5, "launch", []string{"JSON object"}},
+		{
+			"unknown", frame(`{"seq":5,"type":"request","command":"cohort/rank"}`), 5, "cohort/rank",
+			[]string{`did you mean "cohort/ranks"`},
+		},
+		{
+			"not ours", frame(`{"seq":5,"type":"request","command":"disassemble"}`), 5, "disassemble",
+			[]string{"does not support"},
+		},
+		{
+			"arguments", frame(`{"seq":5,"type":"request","command":"launch","arguments":"x"}`), 5, "launch",
+			[]string{"JSON object"},
+		},
 		{
 			"too large", fmt.Sprintf("Content-Length: %d\r\n\r\n%s", 9<<20, strings.Repeat(" ", 9<<20)), 0, "",
 			[]string{"was skipped"},
 		},
 		{"header", "Length: 5\r\n\r\n", 0, "", []string{`"Length: 5"`, "connection is closed"}},
 		{"huge", "Content-Length: 987654321\r\n\r\n", 0, "", []string{"987654321 bytes", "connection is closed"}},
-		{"deep", frame(`{"seq":5,"type":"request","command":"launch","arguments":` + strings.Repeat(`[`, 20000) + `}`), 0, "", []string{"not a JSON object"}},
-		{"depth within bounds", frame(`{"seq":5,"type":"request","command":"launch","arguments":{"env":` + strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000) + `}}`), 5, "launch", []string{"`env`", "an object"}},
+		{
+			"deep", frame(`{"seq":5,"type":"request","command":"launch","arguments":` + strings.Repeat(`[`, 20000) + `}`),
+			0, "",
+			[]string{"not a JSON object"},
+		},
+		{"depth within bounds", frame(`{"seq":5,"type":"request","command":"launch","arguments":{"env":` +
+			strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000) + `}}`), 5, "launch", []string{"`env`", "an object"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -203,7 +217,8 @@ func FuzzSession(f *testing.F) {
 			in = append(in, frame(line)...)
 			var m struct{ Seq, Type, Command json.RawMessage }
 			// encoding/json matches names without regard to case, as the server does.
-			if json.Unmarshal([]byte(line), &m) == nil && (string(m.Type) == `"response"` || string(m.Type) == `"event"`) {
+			if json.Unmarshal([]byte(line), &m) == nil && (string(m.Type) == `"response"` ||
+				string(m.Type) == `"event"`) {
 				continue // no answer
 			}
 			answers++

@@ -86,8 +86,9 @@ func evaluate(k *call, a godap.EvaluateArguments) (any, error) {
 var dapCommands = map[string]bool{
 	"restart": true, "breakpointLocations": true, "dataBreakpointInfo": true, "setDataBreakpoints": true,
 	"setInstructionBreakpoints": true,
-	"stepBack":                  true, "reverseContinue": true, "restartFrame": true, "goto": true, "terminateThreads": true,
-	"modules": true, "loadedSources": true,
+	"stepBack":                  true, "reverseContinue": true, "restartFrame": true, "goto": true,
+	"terminateThreads": true,
+	"modules":          true, "loadedSources": true,
 	"setExpression": true, "stepInTargets": true, "gotoTargets": true, "writeMemory": true, "disassemble": true,
 	"runInTerminal":  true,
 	"startDebugging": true, "locations": true,

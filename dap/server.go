@@ -86,7 +86,8 @@ func (s *Server) Serve(ctx context.Context, l *Listener) error {
 		full := s.clients >= maxClients
 		s.mu.Unlock()
 		if full { // it is not told more: whoever it is has not shown a token
-			s.o.Log.Warn("dap: refused a connection: too many clients", "clients", maxClients, "from", conn.RemoteAddr())
+			s.o.Log.Warn("dap: refused a connection: too many clients", "clients", maxClients, "from",
+				conn.RemoteAddr())
 			_ = conn.Close()
 			continue
 		}
@@ -154,7 +155,8 @@ func (k *call) checkToken(given string) error {
 		return refuse("%s was refused: this server listens on TCP and was given no token, so nobody can use it; "+
 			"start it with a token", k.req.command)
 	}
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(token)) // of equal length, which leaves nothing to measure
+	// of equal length, which leaves nothing to measure
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(token))
 	if subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
 		k.c.authorized.Store(true)
 		return nil

@@ -148,8 +148,8 @@ func cut(k *call, a protocol.CutArguments) (any, error) {
 		return nil, err
 	}
 	if len(a.Cut) > 0 {
-		return nil, refuse("%s computes the causal cut of an event, given as `at`; to go to positions of your own, use "+
-			"%s with `cut`", k.asked, protocol.RequestRunTo)
+		return nil, refuse("%s computes the causal cut of an event, given as `at`; to go to positions of your own, "+
+			"use %s with `cut`", k.asked, protocol.RequestRunTo)
 	}
 	at, _, _, err := k.event(a.At)
 	if err != nil {

@@ -281,15 +281,16 @@ func asRefusal(err error, into **daptest.RequestError) bool { return errors.As(e
 func TestCausalContinueToTheEnd(t *testing.T) {
 	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Exit(0)} }
 	for name, late := range map[string]bool{
-		"the run ends with the ranks":  false,
-		"it goes on until it is ended": true,
+		"the run ends with the ranks":    false,
+		"it continues until it is ended": true,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, s, c, started := replayed(t, program)
 			s.run = func(ctx context.Context) error {
 				sub := started.Job.Subscribe(job.Everything)
 				defer sub.Close()
-				if _, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue}); err != nil {
+				if _, err := started.Job.Resume(ctx, rankset.All(2),
+					backend.ResumeRequest{Kind: backend.Continue}); err != nil {
 					return err
 				}
 				if late {

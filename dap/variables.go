@@ -192,7 +192,9 @@ func readMemory(k *call, a godap.ReadMemoryArguments) (any, error) {
 	if _, err := k.stopped(rank); err != nil {
 		return nil, err
 	}
-	data, err := onRank(k, rank, func(b backend.Backend) ([]byte, error) { return b.ReadMemory(k.ctx, address, a.Count) })
+	data, err := onRank(k, rank, func(b backend.Backend) ([]byte, error) {
+		return b.ReadMemory(k.ctx, address, a.Count)
+	})
 	if err != nil && k.ctx.Err() != nil {
 		return nil, err
 	}

@@ -20,8 +20,8 @@ type view struct {
 	next    int // the next id of a frame or a variable reference; ids are never used again
 	handles map[int]handle
 
-	// first is the rank whose stop was told first since the client asked for ranks to run; -1: none was, or the rank has
-	// resumed.
+	// first is the rank whose stop was told first since the client asked for ranks to run; -1: none was, or the rank
+	// has resumed.
 	first int
 	attention
 }
@@ -241,7 +241,8 @@ func (v *view) frame(id int) (handle, error) {
 
 // referenced is what a variablesReference stands for.
 func (v *view) referenced(id int) (handle, error) {
-	return v.handle(id, func(h handle) bool { return h.ref != 0 }, "variable reference", "scopes, variables or evaluate")
+	return v.handle(id, func(h handle) bool { return h.ref != 0 }, "variable reference",
+		"scopes, variables or evaluate")
 }
 
 func (v *view) handle(id int, fits func(handle) bool, what, origin string) (handle, error) {
@@ -252,7 +253,8 @@ func (v *view) handle(id int, fits func(handle) bool, what, origin string) (hand
 	case ok && fits(h):
 		return h, nil
 	case id > 0 && id < v.next:
-		return h, notStopped("the %s %d is not valid any more: its rank has resumed; ask again with %s", what, id, origin)
+		return h, notStopped("the %s %d is not valid any more: its rank has resumed; ask again with %s", what, id,
+			origin)
 	}
 	return h, refuse("there is no %s %d: use one that an answer to %s gave", what, id, origin)
 }

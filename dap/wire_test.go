@@ -91,7 +91,7 @@ func TestReadFrameSkipsWhatIsTooLarge(t *testing.T) {
 	_, err := readFrame(r)
 	var bad *frameError
 	if !errors.As(err, &bad) || bad.fatal {
-		t.Fatalf("a message that is too large gives %v, want an error after which reading goes on", err)
+		t.Fatalf("a message that is too large gives %v, want an error after which reading continues", err)
 	}
 	got, err := readFrame(r)
 	if err != nil || string(got) != `{"next":1}` {
@@ -135,7 +135,10 @@ func TestParseRequest(t *testing.T) {
 		{in: ``, says: "not a JSON object"},
 		{in: `[]`, says: "not a JSON object"},
 		{in: `{"seq":`, says: "not a JSON object"},
-		{in: `{"seq":3,"command":"x"}`, want: request{seq: 3, command: "x"}, says: `type must be "request", but is missing`},
+		{
+			in: `{"seq":3,"command":"x"}`, want: request{seq: 3, command: "x"},
+			says: `type must be "request", but is missing`,
+		},
 		{in: `{"seq":3,"type":7,"command":"x"}`, want: request{seq: 3, command: "x"}, says: `but is "7"`},
 		{in: `{"seq":3,"type":"request"}`, want: request{seq: 3}, says: "command must be a non-empty string"},
 		{in: `{"seq":"a","type":"request","command":"x"}`, want: request{command: "x"}, says: "seq of the request"},

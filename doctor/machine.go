@@ -30,7 +30,8 @@ func machine(context.Context) []Check {
 		c := Check{Name: "user", Status: Note, Found: "You are root."}
 		if os.Getenv("OMPI_ALLOW_RUN_AS_ROOT") != "1" || os.Getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") != "1" {
 			c.Costs = "Open MPI refuses to run programs as root."
-			c.Fix = "Use another user; or, in a container, export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+			c.Fix = "Use another user; or, in a container, export OMPI_ALLOW_RUN_AS_ROOT=1 " +
+				"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
 		}
 		checks = append(checks, c)
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Command is one MI command. Build it with [Cmd] and the methods, each of which returns a changed copy, so that a common
-// stem may be shared.
+// Command is one MI command. Build it with [Cmd] and the methods, each of which returns a changed copy, so that a
+// common stem may be shared.
 type Command struct {
 	name string
 	args []string

@@ -10,9 +10,15 @@ func TestCommandsAreWritten(t *testing.T) {
 	}{
 		{Cmd("exec-run"), `-exec-run`},
 		{Cmd("gdb-set", "confirm", "off"), `-gdb-set confirm off`},
-		{stem.Opt("-c", `s == "a b"`).Opt("dir with blank/a.c:3"), `-break-insert -f -c "s == \"a b\"" "dir with blank/a.c:3"`},
+		{
+			stem.Opt("-c", `s == "a b"`).Opt("dir with blank/a.c:3"),
+			`-break-insert -f -c "s == \"a b\"" "dir with blank/a.c:3"`,
+		},
 		{stem.Opt("main"), `-break-insert -f main`},
-		{Cmd("stack-list-variables").Thread(3).Frame(2).Opt("--all-values"), `-stack-list-variables --thread 3 --frame 2 --all-values`},
+		{
+			Cmd("stack-list-variables").Thread(3).Frame(2).Opt("--all-values"),
+			`-stack-list-variables --thread 3 --frame 2 --all-values`,
+		},
 		{CLI("p x\n"), `-interpreter-exec console "p x\n"`},
 		{Cmd("data-evaluate-expression", "-1"), `-data-evaluate-expression -1`},
 		{Cmd("file-exec-and-symbols", "/tmp/é\\x\x01"), "-file-exec-and-symbols \"/tmp/é\\\\x\\001\""},

@@ -83,14 +83,23 @@ func TestFieldErrorsNameFieldAndTuple(t *testing.T) {
 		want string
 	}{
 		{"absent", func(f *Fields) { f.String("bkpt") }, `want a string at bkpt, found nothing, in: ` + line},
-		{"not a number", func(f *Fields) { first(f).Int("line") }, `want an integer at line, found "six", in: ` + frame},
+		{
+			"not a number", func(f *Fields) { first(f).Int("line") },
+			`want an integer at line, found "six", in: ` + frame,
+		},
 		{"a tuple for a string", func(f *Fields) {
 			for a := range first(f).Tuples("args") {
 				a.OptString("value")
 			}
 		}, `want a string at value, found a tuple, in: {name="y",value={}}`},
-		{"a list for a tuple", func(f *Fields) { f.Tuple("stack").String("x") }, `want a tuple at stack, found a list, in: ` + line},
-		{"not an address", func(f *Fields) { first(f).OptAddr("level") }, `want an address at level, found "0", in: ` + frame},
+		{
+			"a list for a tuple", func(f *Fields) { f.Tuple("stack").String("x") },
+			`want a tuple at stack, found a list, in: ` + line,
+		},
+		{
+			"not an address", func(f *Fields) { first(f).OptAddr("level") },
+			`want an address at level, found "0", in: ` + frame,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := mustParse(t, line).Fields()

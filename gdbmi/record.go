@@ -68,7 +68,8 @@ func (k ValueKind) String() string { return [...]string{"string", "tuple", "list
 // keeping one keeps that line in memory; use [strings.Clone] for what outlives a long record.
 type Value struct {
 	Kind ValueKind
-	// Text is the unescaped content of a Const: bytes as gdb sent them, not necessarily UTF-8. Else it is what gdb wrote.
+	// Text is the unescaped content of a Const: bytes as gdb sent them, not necessarily UTF-8. Else it is what gdb
+	// wrote.
 	Text string
 	// Items are the members of a Tuple or List in the order in which gdb sent them,
 	// with duplicates. A member that is a plain value has an empty Name.

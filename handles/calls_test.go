@@ -87,7 +87,8 @@ func (r *rank) levelOf(function string) int {
 func (r *rank) seesRequest() {
 	r.t.Helper()
 	const pending = "pending MPI_Irecv: receives up to 4 × MPI_DOUBLE from rank 0, tag 7, MPI_COMM_WORLD"
-	r.says("mpipp request", "^request: "+pending+`; posted at calls\.c:\d+ in exchange, after event 0, .* ago\n`, "receives 4 × MPI_DOUBLE at 0x[0-9a-f]+ \\(not complete yet\\)")
+	r.says("mpipp request", "^request: "+pending+`; posted at calls\.c:\d+ in exchange, after event 0, .* ago\n`,
+		"receives 4 × MPI_DOUBLE at 0x[0-9a-f]+ \\(not complete yet\\)")
 	r.says("mpipp --buffer request", `MPI_DOUBLE\{3\}\(DOUBLE\)  0x[0-9a-f]+  `)
 	r.says("mpipp", "^1 request, 1 pending\n  0x[0-9a-f]+  "+pending)
 	r.says("mpipp --call", `^MPI_Wait is about to be called at calls\.c:\d+: `+pending)
@@ -186,7 +187,8 @@ func TestCallsInLocalsOfFortran(t *testing.T) {
 		r.goTo("breakpoint: section")
 		r.sees(0, 1, "  sends = 10 × MPI_DOUBLE_PRECISION at ADDR: {102, 202, 302, 402, …}\n")
 		r.goTo("breakpoint: strided")
-		r.sees(0, 1, "  sends = not evaluated: matrix(2, :) is an array section whose elements may not lie side by side")
+		r.sees(0, 1,
+			"  sends = not evaluated: matrix(2, :) is an array section whose elements may not lie side by side")
 		r.goTo("breakpoint: status")
 		r.shows("status", "from rank 0, tag 5, 32 bytes")
 		r.says("mpipp status", "^status: from rank 0, tag 5, 32 bytes")

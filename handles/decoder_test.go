@@ -34,8 +34,8 @@ func (i *image) LineAt(context.Context, uint64) (backend.SourceLine, error) {
 	return backend.SourceLine{}, errors.New("no line")
 }
 
-// TestOneRegistryForAStop describes many handles at one stop, and reads the registry once; after the rank has resumed it
-// is read again, and so it is when a request was given up in the middle.
+// TestOneRegistryForAStop describes many handles at one stop, and reads the registry once; after the rank has resumed
+// it is read again, and so it is when a request was given up in the middle.
 func TestOneRegistryForAStop(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	column := im.Vector(8, 1, 10, im.Named("MPI_DOUBLE"))

@@ -235,19 +235,23 @@ func (r *rank) refuses(line, text string) {
 func TestC(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		r := stopped(t, mpi, "handles.c", true)
-		r.says("mpipp column", "kind = VECTOR", "count = 4,", "stride = 10,", `type = "MPI_DOUBLE"`, "size 32, extent 248", "signature: 4 MPI_DOUBLE", `created at handles\.c:14 in main`)
+		r.says("mpipp column", "kind = VECTOR", "count = 4,", "stride = 10,", `type = "MPI_DOUBLE"`,
+			"size 32, extent 248", "signature: 4 MPI_DOUBLE", `created at handles\.c:14 in main`)
 		r.says("mpipp column matrix", `column\(VECTOR\)\[3\]\[0\]\(DOUBLE\) +0x[0-9a-f]+  30\n`)
 		r.says("mpipp column[2] &matrix[0][9]", `\[2\]\[0\]\(DOUBLE\) .* 29\n`)
-		r.says("mpipp particle &p", `\[0\]\[1\]\(INT\) .* -8\n`, `\[1\]\[0\.\.7\]\(CHAR\) .* "cohort\\0\\0"\n`, `\[2\]\[1\]\(DOUBLE\) .* -2\.25\n`)
+		r.says("mpipp particle &p", `\[0\]\[1\]\(INT\) .* -8\n`, `\[1\]\[0\.\.7\]\(CHAR\) .* "cohort\\0\\0"\n`,
+			`\[2\]\[1\]\(DOUBLE\) .* -2\.25\n`)
 		r.says("mpipp particle(STRUCT)[1][3](CHAR) &p", ` 'o'\n`)
 		r.says("mpipp --tree particle", `particle\(STRUCT\)\[1\]\[0\.\.7\]\(CHAR\) +MPI_CHAR at offset 8, 1 byte apart`)
 		r.says("mpipp --layout particle", "Ii MPI_INT, 8 bytes", "     0 IiiiIiii C{8}( Dddddddd){2}\n")
 		r.says("mpipp --layout column 2", "2 × VECTOR")
 		r.says("mpipp --match column 2 to MPI_DOUBLE 8", "They match: all 8 entries agree")
-		r.says("mpipp --match particle to column", "They do not match", `particle\(STRUCT\)\[0\]\[0\]\(INT\)`, `column\(VECTOR\)\[0\]\[0\]\(DOUBLE\)`)
+		r.says("mpipp --match particle to column", "They do not match", `particle\(STRUCT\)\[0\]\[0\]\(INT\)`,
+			`column\(VECTOR\)\[0\]\[0\]\(DOUBLE\)`)
 		r.says("mpipp copy", "copy: intracommunicator copy of 1", "parent = MPI_COMM_WORLD")
 		r.says("mpipp MPI_COMM_SELF", "intracommunicator")
-		r.says("mpipp", "3 datatypes made by the program", `VECTOR "column": 4 MPI_DOUBLE`, "not committed", "3 communicators", `handles\.c:14 in main`)
+		r.says("mpipp", "3 datatypes made by the program", `VECTOR "column": 4 MPI_DOUBLE`, "not committed",
+			"3 communicators", `handles\.c:14 in main`)
 		r.says("mpipp --help", "mpipp --layout TYPE")
 		r.shows("column", `VECTOR "column": 4 MPI_DOUBLE, size 32, extent 248`)
 		r.shows("copy", "intracommunicator copy of 1 rank")
@@ -293,15 +297,19 @@ func TestFortran(t *testing.T) {
 				if source != "handles_f08.f90" {
 					kind = "--type " // an INTEGER does not tell what it is
 				}
-				r.says("mpipp "+kind+"column", "kind = VECTOR", "count = 4,", "stride = 10,", `type = "MPI_DOUBLE_PRECISION"`, "size 32, extent 248")
+				r.says("mpipp "+kind+"column", "kind = VECTOR", "count = 4,", "stride = 10,",
+					`type = "MPI_DOUBLE_PRECISION"`, "size 32, extent 248")
 				r.says("mpipp "+kind+"parts", "kind = CONTIGUOUS", "count = 2", "kind = VECTOR")
-				r.says("mpipp column matrix", `column\(VECTOR\)\[0\]\[0\]\(DOUBLE_PRECISION\) .* 101\n`, `\[3\]\[0\]\(DOUBLE_PRECISION\) .* 104\n`)
-				r.says("mpipp column matrix(4,1)", `\[0\]\[0\]\(DOUBLE_PRECISION\) .* 401\n`, `\[3\]\[0\]\(DOUBLE_PRECISION\) .* 404\n`)
+				r.says("mpipp column matrix", `column\(VECTOR\)\[0\]\[0\]\(DOUBLE_PRECISION\) .* 101\n`,
+					`\[3\]\[0\]\(DOUBLE_PRECISION\) .* 104\n`)
+				r.says("mpipp column matrix(4,1)", `\[0\]\[0\]\(DOUBLE_PRECISION\) .* 401\n`,
+					`\[3\]\[0\]\(DOUBLE_PRECISION\) .* 404\n`)
 				r.says("mpipp column[2] matrix(4,1)", ` 403\n`)
 				r.says("mpipp MPI_DOUBLE_PRECISION matrix 40", `\{39\}\(DOUBLE_PRECISION\) .* 1004\n`)
 				r.says("mpipp MPI_LOGICAL flags 3", `\{0\}\(LOGICAL\) .* \.TRUE\.\n`, `\{1\}\(LOGICAL\) .* \.FALSE\.\n`)
 				r.says("mpipp MPI_CHARACTER word 6", `"cohort"`)
-				r.says("mpipp MPI_COMPLEX z 2", `\{0\}\(COMPLEX\) .* 1 \+ 2i\n`, `\{1\}\(COMPLEX\) .* -3\.5 \+ 0\.25i\n`)
+				r.says("mpipp MPI_COMPLEX z 2", `\{0\}\(COMPLEX\) .* 1 \+ 2i\n`,
+					`\{1\}\(COMPLEX\) .* -3\.5 \+ 0\.25i\n`)
 				comm := "--comm "
 				if kind == "" {
 					comm = ""

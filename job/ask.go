@@ -16,8 +16,8 @@ type answers[T any] struct {
 	done    chan struct{} // closed when none is missing
 }
 
-// ask returns what ranks have answered when all of them have, or ctx ends. start runs on the owner, for each of ranks: it
-// expects the rank's answer if it asks it. The error is a *RanksError about ranks that have failed, or not answered;
+// ask returns what ranks have answered when all of them have, or ctx ends. start runs on the owner, for each of ranks:
+// it expects the rank's answer if it asks it. The error is a *RanksError about ranks that have failed, or not answered;
 // what says what was asked.
 func ask[T any](ctx context.Context, j *Job, ranks rankset.Set, what string, start func(*rank, *answers[T])) (
 	map[int]T, error,

@@ -62,8 +62,8 @@ func (s *sourceBreakpoints) request(source string, rank int) backend.SetBreakpoi
 // became of each, in order, when every rank concerned has answered or ctx ends. It is sent only to ranks that should
 // have, or may have had, a breakpoint of that source; ranks that have not been launched get theirs when they are at
 // their entry. A rank that is slow or cannot set one does not fail the call: the status names it, and an Event with
-// Breakpoint follows when a late answer changes the status. What cannot be (a line 0, a rank that the job does not have,
-// a number that is used twice) is the caller's to refuse.
+// Breakpoint follows when a late answer changes the status. What cannot be (a line 0, a rank that the job does not
+// have, a number that is used twice) is the caller's to refuse.
 func (j *Job) SetBreakpoints(ctx context.Context, source string, bps []Breakpoint) ([]BreakpointStatus, error) {
 	var wanted []*wantedBreakpoint
 	var s *sourceBreakpoints

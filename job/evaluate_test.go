@@ -29,7 +29,10 @@ func TestEvaluateWaitsForAllThoughTheFirstRuns(t *testing.T) {
 
 func TestResumeInstruction(t *testing.T) {
 	b := launched(t, 2, Options{}, nil)
-	if _, err := b.j.Resume(b.ctx, b.j.All(), backend.ResumeRequest{Kind: backend.Next, Instruction: true}); err != nil {
+	if _, err := b.j.Resume(b.ctx, b.j.All(), backend.ResumeRequest{
+		Kind:        backend.Next,
+		Instruction: true,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range b.w.Ranks() {

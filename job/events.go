@@ -72,7 +72,7 @@ func (j *Job) setRunning(r *rank) {
 	j.publishRank(r)
 }
 
-// setStopped publishes that the rank stands still, and stops the others if it must. Owner.
+// setStopped publishes that the rank has stopped, and stops the others if it must. Owner.
 func (j *Job) setStopped(r *rank, s *backend.Stopped) {
 	stop := *s
 	stop.Frames, r.hidden = HideInternal(s.Frames)

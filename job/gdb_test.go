@@ -66,7 +66,7 @@ func buildRanks(t *testing.T) (exe, source string, line func(mark string) int) {
 }
 
 // Four real processes under four real gdbs: breakpoints with rank limits, merged evaluation, log messages, steps of
-// several ranks, ModeAll, a rank that crashes while the others go on, exit codes, and nothing left behind.
+// several ranks, ModeAll, a rank that crashes while the others continue, exit codes, and nothing left behind.
 func TestFourRanksUnderGdb(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts four debuggers")
@@ -194,7 +194,8 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	want("different answers", evaluate(rankset.New(0, 1, 2), "rank"), "[[0] 0 [1] 1 [2] 2]")
 
 	three := rankset.New(0, 1, 2)
-	_, err = j.Resume(ctx, three, backend.ResumeRequest{Kind: backend.Next}) // over the assignment, to the log message's line
+	// over the assignment, to the log message's line
+	_, err = j.Resume(ctx, three, backend.ResumeRequest{Kind: backend.Next})
 	must(err)
 	must(j.WaitIdle(ctx))
 	for r := range 3 {

@@ -178,7 +178,8 @@ func (m *merger) expirePartial(now time.Time, p *partial) Output {
 	alike := []*partial{p}
 	if len(p.data) <= mergedPartial {
 		for _, other := range m.partial {
-			if other != p && other.category == p.category && bytes.Equal(other.data, p.data) && !m.hasWaiting(other.rank) {
+			if other != p && other.category == p.category && bytes.Equal(other.data, p.data) &&
+				!m.hasWaiting(other.rank) {
 				alike = append(alike, other)
 			}
 		}

@@ -385,7 +385,7 @@ func TestOutputIsHeldForASlowSubscriber(t *testing.T) {
 	}
 }
 
-// A subscriber that leaves far too much unread loses the rest, and is told so; the others go on.
+// A subscriber that leaves far too much unread loses the rest, and is told so; the others continue.
 func TestSubscriptionOverflows(t *testing.T) {
 	b := launched(t, 1, Options{MergeWindow: -1}, nil)
 	stuck := b.j.Subscribe(Everything)

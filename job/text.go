@@ -39,7 +39,7 @@ func stopSentence(rank int, s *backend.Stopped) string {
 	case backend.ReasonStopPoint:
 		return stopPointSentence(who, at, s)
 	case backend.ReasonCore:
-		return who + " was" + at + " when its core file was taken."
+		return who + " was" + at + " when its core file was written."
 	}
 	return fmt.Sprintf("%s stopped (%s)%s.", who, s.Reason, at)
 }
@@ -99,10 +99,10 @@ func stopReason(c backend.ControlState) abi.StopReason {
 	return c.StopReason
 }
 
-// Diverged tells whether a rank that stands at a stop point is there because it left the recording.
+// Diverged tells whether a rank at a stop point is there because it left the recording.
 func Diverged(c backend.ControlState) bool { return stopReason(c) == abi.StopDivergence }
 
-// AtRecordingEnd tells whether a rank that stands at a stop point is there because its recording was cut short.
+// AtRecordingEnd tells whether a rank at a stop point is there because its recording was cut short.
 func AtRecordingEnd(c backend.ControlState) bool { return stopReason(c) == abi.StopEnd }
 
 func divergenceText(d *backend.Divergence) string {

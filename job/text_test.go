@@ -63,10 +63,14 @@ func TestStopTexts(t *testing.T) {
 			stopPoint(abi.StopParked, backend.ControlState{}),
 			"Rank 2 is at its causal position, before its first event in exchange (heat.c:40).",
 		},
-		{stopPoint(abi.StopGuard, backend.ControlState{Events: 17}), "Rank 2 is about to begin event 18 (MPI_Recv) in " +
-			"exchange (heat.c:40), and goes no further because the cut ends before it."},
-		{stopPoint(abi.StopEnd, backend.ControlState{Events: 17}), "Rank 2 has come to the end of its recording, after " +
-			"event 17 in exchange (heat.c:40); the recorded run was cut short there, so what follows is not known."},
+		{
+			stopPoint(abi.StopGuard, backend.ControlState{Events: 17}),
+			"Rank 2 is about to begin event 18 (MPI_Recv) in " +
+				"exchange (heat.c:40), and goes no further because the cut ends before it.",
+		},
+		{stopPoint(abi.StopEnd, backend.ControlState{Events: 17}), "Rank 2 has come to the end of its recording, " +
+			"after event 17 in exchange (heat.c:40); the recorded run was cut short there, so what follows is not " +
+			"known."},
 		{
 			stopPoint(abi.StopDivergence, backend.ControlState{Divergence: &backend.Divergence{
 				Event: 12, RecordedEvent: 12, RecordedOp: "MPI_Recv", RecordedSource: 1, RecordedTag: 5,

@@ -35,7 +35,7 @@ type Info struct {
 	HoldOutput func(hold bool)
 }
 
-// RankStatus is how one rank stands. It is a snapshot: nothing in it changes later, and it must not be changed by its
+// RankStatus is the state of one rank. It is a snapshot: nothing in it changes later, and it must not be changed by its
 // reader.
 type RankStatus struct {
 	Rank  int
@@ -53,7 +53,7 @@ type RankStatus struct {
 	// Hits are how often it has stopped at each breakpoint, by ID, since its last event.
 	Hits map[int]int
 	Lost string // what has become of a Lost rank, as it follows "rank 3": "is lost: gdb crashed"
-	Text string // whole sentence for people: how the rank stands
+	Text string // whole sentence for people: what the rank does
 }
 
 // A Mode says what a breakpoint stops.

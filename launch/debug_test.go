@@ -111,7 +111,7 @@ func TestDebugLaunchError(t *testing.T) {
 	s.Stop(testContext(t))
 }
 
-// A debugger that crashes is an event of its rank; the others go on.
+// A debugger that crashes is an event of its rank; the others continue.
 func TestDebuggerCrash(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		s := start(t, mpi, Options{

@@ -84,7 +84,7 @@ func (w *waiting) expectEnd(t *testing.T) {
 	select {
 	case <-w.session.over:
 	case <-time.After(endLimit):
-		t.Fatalf("the job goes on %v after a part of it was killed", endLimit)
+		t.Fatalf("the job continues %v after a part of it was killed", endLimit)
 	}
 }
 

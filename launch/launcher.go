@@ -49,8 +49,8 @@ func chooseLauncher(options *Options) (command, error) {
 		return command{}, err
 	}
 	if mpi != program.MPI {
-		return command{}, refuse(nil, "The program %s is linked to %s (%s), and --mpi %s is %s. Its ranks would not find "+
-			"each other. Leave --mpi out, or build the program with the mpicc of %s.",
+		return command{}, refuse(nil, "The program %s is linked to %s (%s), and --mpi %s is %s. Its ranks would not "+
+			"find each other. Leave --mpi out, or build the program with the mpicc of %s.",
 			options.Program, program.MPI.Title(), program.Needed, options.MPI, mpi.Title(), mpi.Title())
 	}
 	c := command{path: path, mpi: mpi}
@@ -66,13 +66,16 @@ func chooseLauncher(options *Options) (command, error) {
 func pmixLauncher(options *Options, program pmpi.Program) (command, error) {
 	found, err := pmpi.FindMPI(pmpi.OpenMPI.String())
 	if err != nil {
-		return command{}, refuse(err, "The program %s is linked to an MPICH that is built for PMIx (%s), as Ubuntu 24.04 "+
-			"has it: its own mpiexec starts ranks that do not find each other. Open MPI's mpiexec can start it, but that "+
-			"is not installed (package openmpi-bin). Install it, or name a launcher that speaks PMIx with --mpi.",
+		return command{}, refuse(err, "The program %s is linked to an MPICH that is built for PMIx (%s), as Ubuntu "+
+			"24.04 has it: its own mpiexec starts ranks that do not find each other. Open MPI's mpiexec can start "+
+			"it, but that is not installed (package openmpi-bin). Install it, or name a launcher that speaks PMIx "+
+			"with --mpi.",
 			options.Program, program.Library)
 	}
-	c := command{path: found.Mpiexec, mpi: pmpi.OpenMPI, notes: []string{"This MPICH is built for PMIx, which its own " +
-		"mpiexec does not speak, so the program is started with Open MPI's mpiexec."}}
+	c := command{path: found.Mpiexec, mpi: pmpi.OpenMPI, notes: []string{
+		"This MPICH is built for PMIx, which its own " +
+			"mpiexec does not speak, so the program is started with Open MPI's mpiexec.",
+	}}
 	return c, c.openMPI(options)
 }
 
@@ -80,7 +83,8 @@ func findLauncher(which string) (string, pmpi.MPI, error) {
 	found, err := pmpi.FindMPI(which)
 	var missing *pmpi.MissingError
 	if err != nil && !errors.As(err, &missing) {
-		err = refuse(err, "The launcher cannot be chosen: %v. Leave --mpi out for the MPI that the program is linked to.",
+		err = refuse(err,
+			"The launcher cannot be chosen: %v. Leave --mpi out for the MPI that the program is linked to.",
 			err)
 	}
 	return found.Mpiexec, found.MPI, err
@@ -90,9 +94,9 @@ func findLauncher(which string) (string, pmpi.MPI, error) {
 func (c *command) openMPI(options *Options) error {
 	if os.Geteuid() == 0 && !rootAllowed(options) {
 		return refuse(nil, "You are root, and Open MPI refuses to run programs as root, because a mistake (such as a "+
-			"wrong TMPDIR) could then damage the system. Run cohort as another user; or, where that is no danger (in a "+
-			"container), set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or add --launcher-arg "+
-			"--allow-run-as-root.")
+			"wrong TMPDIR) could then damage the system. Run cohort as another user; or, where that is no danger "+
+			"(in a container), set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or add "+
+			"--launcher-arg --allow-run-as-root.")
 	}
 	c.args = append(c.args, "-n", strconv.Itoa(programs(options)[0].ranks))
 	if n := Cores(); options.Ranks > n && !placed(options) {
@@ -176,8 +180,8 @@ type program struct {
 	ranks int
 }
 
-// programs are what the ranks run: the program, and those that its arguments name as a launcher's do, `: -n RANKS PROGRAM
-// ARGS`. They take the last ranks, in order, and leave the first to the program itself.
+// programs are what the ranks run: the program, and those that its arguments name as a launcher's do, `: -n RANKS
+// PROGRAM ARGS`. They take the last ranks, in order, and leave the first to the program itself.
 func programs(options *Options) []program {
 	all := []program{{path: options.Program, ranks: options.Ranks}}
 	args := options.Args

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// Mode says what stands between the launcher and the program.
+// Mode says what is between the launcher and the program.
 type Mode int
 
 // The modes.

@@ -86,7 +86,8 @@ func (s *said) text() string {
 func startLauncher(line command, agent []string, s *Session) (*launcherProcess, error) {
 	o := s.options
 	l := &launcherProcess{gone: make(chan struct{}), said: &said{}}
-	l.cmd = exec.Command(line.path, append(append([]string{}, line.args...), agent...)...) //nolint:noctx // Stop ends it in good order
+	args := append(append([]string{}, line.args...), agent...)
+	l.cmd = exec.Command(line.path, args...) //nolint:noctx // Stop ends it in good order
 	l.cmd.Dir = o.Cwd
 	l.cmd.Env = launcherEnv(s.dir.ID, s.dir.Path)
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -54,7 +54,7 @@
 //	hidden           a call in progress is not shown
 //	verbs=OUT/IN     what it does with the buffers that it reads and writes; sends/receives is the default
 //	since=V until=V  the versions of MPI that brought and removed it
-//	lacks=MPI        a library that has not got it, besides those of an older MPI
+//	missing=MPI      a library that does not have it, besides those of an older MPI
 //	returns=TYPE     what it returns, if not an int
 //
 // Forms with large counts (NAME_c) exist where a parameter has another type in them. They are the same operation, and

@@ -109,7 +109,7 @@ func TestHeaders(t *testing.T) {
 		}
 		for _, f := range mpispec.Functions() {
 			_, there := all[f.Name]
-			missing := f.Since > versions[mpi.Name] || f.Lacks == mpi.Name ||
+			missing := f.Since > versions[mpi.Name] || f.Missing == mpi.Name ||
 				slices.Contains(strings.Fields(macros[mpi.Name]), f.Short())
 			if there == missing && f.Until == 0 {
 				t.Errorf("%s, of MPI %s: declared is %v", f.Name, f.Since, there)

@@ -9,8 +9,8 @@ import (
 //go:embed functions.txt
 var text string
 
-// Standard is the table of the functions of MPI, which is read when it is first asked for (2 ms). A mistake in it is one
-// of the program, and any test finds it.
+// Standard is the table of the functions of MPI, which is read when it is first asked for (2 ms). A mistake in it is
+// one of the program, and any test finds it.
 var Standard = sync.OnceValue(func() *Table {
 	t, err := Parse(text)
 	if err != nil {

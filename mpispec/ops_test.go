@@ -57,8 +57,8 @@ var update = flag.Bool("update", false, "write operations.go anew")
 // TestConstants compares operations.go with the table.
 func TestConstants(t *testing.T) {
 	var want bytes.Buffer
-	want.WriteString("// Code generated from functions.txt by go test ./mpispec -run TestConstants -update. DO NOT EDIT.\n\n" +
-		"package mpispec\n\n// The operations.\nconst (\n")
+	want.WriteString("// Code generated from functions.txt by go test ./mpispec -run TestConstants -update. DO NOT " +
+		"EDIT.\n\npackage mpispec\n\n// The operations.\nconst (\n")
 	for _, op := range mpispec.Standard().Operations() {
 		name := "Op"
 		for word := range strings.SplitSeq(op.String(), "_") {

@@ -109,12 +109,14 @@ func (p *parser) row(row string) error {
 
 // knownTraits are the traits, with the values that they may have; nil: any.
 var knownTraits = map[string][]string{
-	"event": classNames[:], "as": nil, "uncovered": {""}, "value": {""}, "lifecycle": {""}, "objects": {""}, "operation": {""},
+	"event": classNames[:], "as": nil, "uncovered": {""}, "value": {""}, "lifecycle": {""},
+	"objects": {""}, "operation": {""},
 	"local": {""}, "nonlocal": {""}, "poll": {""}, "completes": {"none", "one", "all", "any", "some"},
 	"after": {"all", "exchange", "root", "toroot", "lower", "none"},
 	"mode":  {"standard", "buffered", "synchronous", "ready"},
-	"among": {""}, "orders": {""}, "synchronizes": {""}, "forms": nil, "fortran": {"plain", "", "own", "pass"}, "f08": {"own"},
-	"always": {""}, "hidden": {""}, "verbs": nil, "since": nil, "until": nil, "lacks": nil, "returns": nil,
+	"among": {""}, "orders": {""}, "synchronizes": {""}, "forms": nil,
+	"fortran": {"plain", "", "own", "pass"}, "f08": {"own"},
+	"always": {""}, "hidden": {""}, "verbs": nil, "since": nil, "until": nil, "missing": nil, "returns": nil,
 }
 
 func readTraits(into map[string]string, words string) error {
@@ -258,7 +260,7 @@ func (f *Function) setTraits(traits map[string]string) error {
 	if has("returns") {
 		f.Returns = traits["returns"]
 	}
-	f.Lacks, f.Since = traits["lacks"], 10
+	f.Missing, f.Since = traits["missing"], 10
 	for name, v := range map[string]*Version{"since": &f.Since, "until": &f.Until} {
 		if major, minor, ok := strings.Cut(traits[name], "."); ok {
 			n, err := strconv.Atoi(major + minor)
@@ -460,7 +462,8 @@ func (p *parser) large() error {
 	}
 	for _, f := range p.table.functions { // the forms of forms
 		if f.Large != nil {
-			f.Large.Base, f.Large.Nonblocking, f.Large.Persistent = large(f.Base), large(f.Nonblocking), large(f.Persistent)
+			l := f.Large
+			l.Base, l.Nonblocking, l.Persistent = large(f.Base), large(f.Nonblocking), large(f.Persistent)
 		}
 	}
 	return nil

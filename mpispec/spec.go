@@ -32,7 +32,7 @@ type Function struct {
 	Synchronizes bool       // orders one-sided communication of several ranks in a way that traces do not show
 
 	Since, Until Version
-	Lacks        string  // "openmpi": a library of its version that has not got it
+	Missing      string  // "openmpi": a library of its version that does not have it
 	Fortran      Fortran // how calls from Fortran are wrapped
 	F08Own       bool    // mpi_f08 of MPICH passes its sentinels in a way of its own
 	Always       bool    // its object is in the registry even where calls in progress are not tracked

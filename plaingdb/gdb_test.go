@@ -146,7 +146,8 @@ var (
 		"mpipp column matrix[0]++", "mpipp column puts(\"x\")",
 	}
 	linesFortran = []string{
-		"mpipp", "mpipp column", "mpipp parts", "mpipp column matrix", "mpipp column matrix(4,1)", "mpipp MPI_LOGICAL flags 3", `mpipp MPI_CHARACTER word 6`,
+		"mpipp", "mpipp column", "mpipp parts", "mpipp column matrix", "mpipp column matrix(4,1)",
+		"mpipp MPI_LOGICAL flags 3", `mpipp MPI_CHARACTER word 6`,
 		"mpipp MPI_COMPLEX z 2", "mpipp copy", "mpipp --layout parts", "mpipp --match parts to MPI_DOUBLE 8",
 		"mpipp null", "mpipp ierr",
 	}
@@ -229,7 +230,10 @@ var printed = []string{
 
 func checkPrinted(t *testing.T, answers []string) {
 	t.Helper()
-	for _, want := range []string{`column = VECTOR "column": 4 MPI_DOUBLE, size 32, extent 248`, "copy = intracommunicator copy of 1 rank", `types = \{MPI_INT, MPI_CHAR, MPI_DOUBLE\}`, `matrix = \{\{0, 1, 2`} {
+	for _, want := range []string{
+		`column = VECTOR "column": 4 MPI_DOUBLE, size 32, extent 248`,
+		"copy = intracommunicator copy of 1 rank", `types = \{MPI_INT, MPI_CHAR, MPI_DOUBLE\}`, `matrix = \{\{0, 1, 2`,
+	} {
 		has(t, answers[0], want)
 	}
 	has(t, answers[1], `= (-?\d+|\(MPI_Datatype\) 0x[0-9a-f]+)`)
@@ -360,8 +364,8 @@ func TestWithoutLibrary(t *testing.T) {
 	has(t, got[5], `^\$1 = -?\d+$`)
 }
 
-// TestDecoderFails has a decoder that is missing, is something else, says nothing, or dies. gdb goes on each time, with
-// a sentence.
+// TestDecoderFails has a decoder that is missing, is something else, says nothing, or dies. gdb continues each time,
+// with a sentence.
 func TestDecoderFails(t *testing.T) {
 	path := script(t)
 	text, err := os.ReadFile(path)
@@ -382,11 +386,12 @@ func TestDecoderFails(t *testing.T) {
 	}
 	for cohort, want := range map[string]string{
 		"/nowhere/cohort": "cannot be started",
-		program("old", `echo "cohort: There is no command \"gdb-decoder\"." >&2; exit 2`): "too old.*There is no command",
-		program("silent", "exec sleep 1000"):                                              "said nothing for",
-		program("deaf", `echo '{"protocol": 2}'; exec sleep 1000`):                        "said nothing for",
-		program("other", `echo '{"protocol": 99, "version": "v9"}'; exec sleep 1000`):     "cohort v9, whose decoder speaks another protocol",
-		program("dying", `echo '{"protocol": 2}'; exit 1`):                                "decoder has ended",
+		program("old", `echo "cohort: There is no command \"gdb-decoder\"." >&2; exit 2`): "too old.*There is no " +
+			"command",
+		program("silent", "exec sleep 1000"):                                          "said nothing for",
+		program("deaf", `echo '{"protocol": 2}'; exec sleep 1000`):                    "said nothing for",
+		program("other", `echo '{"protocol": 99, "version": "v9"}'; exec sleep 1000`): "cohort v9, whose decoder speaks another protocol",
+		program("dying", `echo '{"protocol": 2}'; exit 1`):                            "decoder has ended",
 	} {
 		t.Run(filepath.Base(cohort), func(t *testing.T) {
 			use := path
@@ -411,7 +416,8 @@ func TestDecoderFails(t *testing.T) {
 	})
 	t.Run("not installed", func(t *testing.T) {
 		lost := filepath.Join(dir, "lost.py")
-		if err := os.WriteFile(lost, regexp.MustCompile(`COHORT, PROTOCOL, PATIENCE = "[^"]*"`).ReplaceAll(text, []byte(`COHORT, PROTOCOL, PATIENCE = "/no/such/cohort"`)), 0o600); err != nil {
+		if err := os.WriteFile(lost, regexp.MustCompile(`COHORT, PROTOCOL, PATIENCE = "[^"]*"`).ReplaceAll(text,
+			[]byte(`COHORT, PROTOCOL, PATIENCE = "/no/such/cohort"`)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		gdbPath, err := exec.LookPath("gdb")

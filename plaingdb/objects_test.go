@@ -52,7 +52,10 @@ func TestObjects(t *testing.T) {
 		} {
 			has(t, locals, want)
 		}
-		for i, want := range []string{`= \{pending MPI_Irecv: .*, MPI_REQUEST_NULL\}$`, `= (-?\d+|\(MPI_Request\) 0x[0-9a-f]+)$`, `= from rank 0, tag 3, 16 bytes`, `= pending MPI_Irecv`, `= window "ghosts"`, `= MPI_REQUEST_NULL`} {
+		for i, want := range []string{
+			`= \{pending MPI_Irecv: .*, MPI_REQUEST_NULL\}$`,
+			`= (-?\d+|\(MPI_Request\) 0x[0-9a-f]+)$`, `= from rank 0, tag 3, 16 bytes`, `= pending MPI_Irecv`, `= window "ghosts"`, `= MPI_REQUEST_NULL`,
+		} {
 			has(t, s.answers[len(objectsC)+1+i], want)
 		}
 		if mpi.Mpifort == "" {

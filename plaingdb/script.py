@@ -1,13 +1,15 @@
-# Cohort in plain gdb: the command mpipp, printers for MPI handles, and backtraces with one frame for an MPI call. What handles mean is found out by `cohort
-# gdb-decoder` at the other end of a pipe; this script only reads memory, evaluates expressions and looks up symbols for it. It neither writes to the program nor calls
-# into it.
+# Cohort in plain gdb: the command mpipp, printers for MPI handles, and backtraces with one frame for an MPI call. What
+# handles mean is found out by `cohort gdb-decoder` at the other end of a pipe; this script only reads memory, evaluates
+# expressions and looks up symbols for it. It neither writes to the program nor calls into it.
 import base64, json, os, re, select, shutil, subprocess, time
 import gdb, gdb.FrameDecorator
 
 COHORT, PROTOCOL, PATIENCE = @COHORT@, 2, 20.0  # seconds without a word from the decoder
 MARK = "\1cohort "
-HANDLE = re.compile(r"^(type )?\(?(mpi_(?:datatype|comm|request|group|win|file|op|errhandler|info|message|status))\)?$", re.I)
-OPEN_HANDLE = re.compile(r"^(?:struct )?ompi_(datatype|communicator|request|group|win|file|op|errhandler|info)_t \*$")  # where C++ has lost the name
+HANDLE = re.compile(
+    r"^(type )?\(?(mpi_(?:datatype|comm|request|group|win|file|op|errhandler|info|message|status))\)?$", re.I)
+OPEN_HANDLE = re.compile(  # where C++ has lost the name
+    r"^(?:struct )?ompi_(datatype|communicator|request|group|win|file|op|errhandler|info)_t \*$")
 SAFE = ("whatis ", "ptype/rmt ", "show language", "info symbol ", "info line ", "info scope ")
 
 
@@ -17,10 +19,12 @@ class Decoder:
     def start(self):
         path = os.environ.get("COHORT") or shutil.which(COHORT) or shutil.which("cohort")
         if not path:
-            raise gdb.GdbError("cohort was not found: neither %s nor cohort in PATH. Set the environment variable COHORT to its path, or run `cohort gdb-script` again." % COHORT)
+            raise gdb.GdbError("cohort was not found: neither %s nor cohort in PATH. Set the environment variable "
+                               "COHORT to its path, or run `cohort gdb-script` again." % COHORT)
         env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
         try:
-            self.process = subprocess.Popen([path, "gdb-decoder"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0, env=env, start_new_session=True)
+            self.process = subprocess.Popen([path, "gdb-decoder"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=subprocess.STDOUT, bufsize=0, env=env, start_new_session=True)
         except OSError as e:
             raise gdb.GdbError("cohort cannot be started: %s: %s." % (path, e.strerror))
         self.rest = b""
@@ -29,7 +33,8 @@ class Decoder:
         hello = self.read()
         if hello.get("protocol") != PROTOCOL:
             self.stop()
-            raise gdb.GdbError("%s is cohort %s, whose decoder speaks another protocol than this script. Load the script that its `gdb-script` prints." % (path, hello.get("version")))
+            raise gdb.GdbError("%s is cohort %s, whose decoder speaks another protocol than this script. Load the "
+                               "script that its `gdb-script` prints." % (path, hello.get("version")))
 
     def stop(self):
         process, self.process = self.process, None
@@ -52,7 +57,8 @@ class Decoder:
         try:
             return json.loads(line)
         except ValueError:
-            raise gdb.GdbError("What was started as Cohort's decoder does not speak as one; it may be too old. It says: %s" % line.decode(errors="replace"))
+            raise gdb.GdbError("What was started as Cohort's decoder does not speak as one; it may be too old. "
+                               "It says: %s" % line.decode(errors="replace"))
 
     def write(self, message):
         data, end = json.dumps(message).encode() + b"\n", time.monotonic() + PATIENCE
@@ -75,7 +81,7 @@ class Decoder:
                 if got.get("done"):
                     break
                 self.write(answer(got, inferior))
-        except BaseException as e:  # the conversation is broken off in the middle, so it cannot go on
+        except BaseException as e:  # the conversation is broken off in the middle, so it cannot continue
             self.stop()
             raise gdb.GdbError("Cohort's decoder has ended.") if isinstance(e, OSError) else e
         if got.get("error"):
@@ -100,7 +106,11 @@ def answer(ask, inferior):
             block = gdb.block_for_pc(at.pc) if at.symtab else None
             while block and not block.function:
                 block = block.superblock
-            symbol = block.function.print_name if block else gdb.execute("info symbol %d" % ask["pc"], to_string=True).split(" in section ")[0].rsplit(" + ", 1)[0]
+            if block:
+                symbol = block.function.print_name
+            else:
+                symbol = gdb.execute("info symbol %d" % ask["pc"], to_string=True)
+                symbol = symbol.split(" in section ")[0].rsplit(" + ", 1)[0]
             return {"line": at.line, "file": at.symtab.filename if at.symtab else "", "start": at.pc, "symbol": symbol}
         if what == "frame":  # the selected one, or the one that it has called
             frame = gdb.selected_frame()
@@ -108,7 +118,8 @@ def answer(ask, inferior):
             at, level, inner = frame.find_sal(), 0, frame.newer()
             while inner:
                 level, inner = level + 1, inner.newer()
-            return {"level": level, "file": at.symtab.fullname() if at.symtab else "", "line": at.line, "pc": frame.pc(), "symbol": frame.name() or ""}
+            return {"level": level, "file": at.symtab.fullname() if at.symtab else "", "line": at.line,
+                    "pc": frame.pc(), "symbol": frame.name() or ""}
         return {"error": "gdb was asked for %s, which this script does not do" % what}
     except (gdb.error, ValueError, OverflowError) as e:
         return {"error": str(e)}
@@ -162,7 +173,8 @@ class TreePrinter(Printer):  # for graphical front ends, which open it
         self.children = lambda: ((name, gdb.Value(MARK + text)) for name, text in got["children"])
 
 
-def handle_of(kind):  # "Type " of Fortran's or "", and what handle the type is, also by a name that the program gives it
+# "Type " of Fortran's or "", and what handle the type is, also by a name that the program gives it.
+def handle_of(kind):
     while True:
         kind = kind.unqualified()
         m, lost = HANDLE.match(str(kind)), OPEN_HANDLE.match(str(kind))
@@ -176,15 +188,18 @@ def handle_of(kind):  # "Type " of Fortran's or "", and what handle the type is,
 
 
 def printer(value):
-    if value.type.code == gdb.TYPE_CODE_ARRAY and value.address is None and value.type.target().sizeof == 1:  # not the program's: perhaps a text from below
+    # Characters that are not the program's: perhaps a text from below.
+    if value.type.code == gdb.TYPE_CODE_ARRAY and value.address is None and value.type.target().sizeof == 1:
         text = value.string(errors="replace")
         return Printer({"value": text[len(MARK):]}) if text.startswith(MARK) else None
     m = handle_of(value.type)
     if not m or decoder.warned:
         return None
     try:
-        where = value.address if m[1].lower() == "mpi_status" else value["mpi_val"] if m[0] else value  # Fortran's is a type with an integer in it
-        got = decoder.request(do="describe", type=m[0] + m[1], handle=int(where) & (1 << 8 * where.type.sizeof) - 1, tree=FRONT_END)
+        # Fortran's is a type with an integer in it.
+        where = value.address if m[1].lower() == "mpi_status" else value["mpi_val"] if m[0] else value
+        handle = int(where) & (1 << 8 * where.type.sizeof) - 1
+        got = decoder.request(do="describe", type=m[0] + m[1], handle=handle, tree=FRONT_END)
         return (TreePrinter if got.get("children") else Printer)(got) if got.get("value") else None
     except gdb.GdbError as e:
         decoder.warned = True
@@ -193,7 +208,9 @@ def printer(value):
         pass
 
 
-class Calls:  # in backtraces, one frame for those of Cohort's library that a call goes through: the outermost. `bt -no-filters` shows all
+# In backtraces, one frame for those of Cohort's library that a call goes through: the outermost. `bt -no-filters` shows
+# all.
+class Calls:
     name, priority, enabled = "cohort", 100, True
 
     def filter(self, frames):
@@ -216,7 +233,8 @@ def changed(*_):
 with open("/proc/self/cmdline") as f:
     FRONT_END = bool(re.search(r"(^|\0)--?i(nterpreter)?[=\0](mi|dap)", f.read()))
 decoder = Decoder()
-for name in ("stop", "cont", "exited", "new_objfile", "inferior_call", "memory_changed", "register_changed", "before_prompt"):
+for name in ("stop", "cont", "exited", "new_objfile", "inferior_call", "memory_changed", "register_changed",
+             "before_prompt"):
     if hasattr(gdb.events, name):
         getattr(gdb.events, name).connect(changed)
 if hasattr(gdb.events, "gdb_exiting"):

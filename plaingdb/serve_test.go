@@ -30,7 +30,8 @@ func FuzzServe(f *testing.F) {
 
 func TestServe(t *testing.T) {
 	var out bytes.Buffer
-	err := plaingdb.Serve(strings.NewReader(`{"do":"mpipp","pid":0,"line":"x"}`+"\n"+`{"do":"dance","pid":1}`+"\n"), &out, "v1")
+	err := plaingdb.Serve(strings.NewReader(`{"do":"mpipp","pid":0,"line":"x"}`+"\n"+`{"do":"dance","pid":1}`+"\n"),
+		&out, "v1")
 	want := `{"protocol":2,"cohort":"decoder","version":"v1"}` + "\n" +
 		`{"done":true,"error":"There is no process: run the program, attach to one of its ranks, or open a core file."}` + "\n" +
 		`{"done":true,"error":"The decoder was asked for \"dance\", which it does not do."}` + "\n"
@@ -50,7 +51,8 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil || !bytes.Contains(text, []byte(`"/a \"strange\" place/cohort"`)) || bytes.Contains(text, []byte("@COHORT@")) {
+	if err != nil || !bytes.Contains(text, []byte(`"/a \"strange\" place/cohort"`)) ||
+		bytes.Contains(text, []byte("@COHORT@")) {
 		t.Errorf("%v\n%.300s", err, text)
 	}
 	before, err := os.Stat(path)

@@ -94,7 +94,8 @@ func TestLayoutIsTheCompilers(t *testing.T) {
 func debugInfo(t *testing.T) (map[string]*dwarf.StructType, map[string]int64) {
 	t.Helper()
 	object := filepath.Join(t.TempDir(), "layout.o")
-	compiler := exec.Command("gcc", "-std=gnu11", "-g", "-fno-eliminate-unused-debug-types", "-Iinclude", "-x", "c", "-c",
+	compiler := exec.Command("gcc", "-std=gnu11", "-g", "-fno-eliminate-unused-debug-types", "-Iinclude", "-x", "c",
+		"-c",
 		"-o", object, "-")
 	compiler.Stdin = strings.NewReader("#include \"cohort_abi.h\"\n" + wrapgen.Files()["ops.h"])
 	if out, err := compiler.CombinedOutput(); err != nil {

@@ -78,7 +78,8 @@ func exported(t *testing.T, path string) map[string]bool {
 	for _, s := range symbols {
 		name, _, _ := strings.Cut(s.Name, "@")
 		upper := strings.ToUpper(name) == name // Fortran's
-		if s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC && regexp.MustCompile(`^MPIX?_[A-Z]`).MatchString(name) && !upper {
+		if s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC &&
+			regexp.MustCompile(`^MPIX?_[A-Z]`).MatchString(name) && !upper {
 			all[name] = true
 		}
 	}

@@ -95,7 +95,7 @@ func TestPark(t *testing.T) {
 			}
 		}
 		for _, c := range j.controls {
-			c.Release(abi.ReleaseStop) // nobody debugs: it goes on
+			c.Release(abi.ReleaseStop) // nobody debugs: it continues
 		}
 		j.finish()
 		for rank, c := range j.controls {
@@ -241,8 +241,8 @@ func open(t *testing.T, j *job, rank int) *trace.Reader {
 	return r
 }
 
-// TestFullDisk: the program goes on, the trace up to there is good, and the control block says so. What the program may
-// still write is left.
+// TestFullDisk: the program continues, the trace up to there is good, and the control block says so. What the program
+// may still write is left.
 func TestFullDisk(t *testing.T) {
 	const size = 700 << 10
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
@@ -283,7 +283,7 @@ func testFullDisk(t *testing.T, mpi mpitest.MPI, mode abi.Mode, disk string, env
 	for rank, c := range j.controls {
 		p := c.Progress()
 		if p.Events != 3*20000+1 || p.State != abi.StateFinalized {
-			t.Errorf("rank %d did not go on: %+v", rank, p)
+			t.Errorf("rank %d did not continue: %+v", rank, p)
 		}
 		if !strings.Contains(p.Message, "disk is full") {
 			continue
@@ -311,7 +311,7 @@ func testFullDisk(t *testing.T, mpi mpitest.MPI, mode abi.Mode, disk string, env
 	}
 }
 
-// TestRefusals: what the library cannot do is said, and in a recording the program goes on untouched.
+// TestRefusals: what the library cannot do is said, and in a recording the program continues untouched.
 func TestRefusals(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
 	prog := mpi.BuildFile(t, "testdata/steps.c")

@@ -40,10 +40,13 @@ func TestInspectRefuses(t *testing.T) {
 		"not in PATH":    {"cohort-has-no-such-program", "does not exist (it is not in PATH)"},
 		"not executable": {file("text", "text", 0o600), "chmod +x"},
 		"a directory":    {dir, "is a directory"},
-		"a script":       {file("script", "#!/usr/bin/env python3\n", 0o700), "is not a compiled program (it begins with #!/usr/bin/env python3)"},
-		"empty":          {file("empty", "", 0o700), "not a compiled program"},
-		"broken ELF":     {file("elf", "\x7fELF\x02\x01\x01", 0o700), "not a compiled program"},
-		"no MPI":         {mpitest.BuildPlain(t, "nompi.c"), "is not linked to an MPI library. Build it with mpicc"},
+		"a script": {
+			file("script", "#!/usr/bin/env python3\n", 0o700),
+			"is not a compiled program (it begins with #!/usr/bin/env python3)",
+		},
+		"empty":      {file("empty", "", 0o700), "not a compiled program"},
+		"broken ELF": {file("elf", "\x7fELF\x02\x01\x01", 0o700), "not a compiled program"},
+		"no MPI":     {mpitest.BuildPlain(t, "nompi.c"), "is not linked to an MPI library. Build it with mpicc"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			_, err := pmpi.Inspect(c.program)

@@ -15,9 +15,9 @@
 //   - mpicall: what MPI functions do with their arguments, and calls in source text; call: calls and requests
 //   - command: the console command mpipp
 //
-// They own no process, no connection and no goroutine. All they need is a [registry.MemoryReader] and the address of the
-// symbol cohort_registry; whoever implements a [call.Resolver] lends them the user's expressions. They neither call into
-// the program nor write to it, so they serve a live rank, a replayed one and a core file alike.
+// They own no process, no connection and no goroutine. All they need is a [registry.MemoryReader] and the address of
+// the symbol cohort_registry; whoever implements a [call.Resolver] lends them the user's expressions. They neither call
+// into the program nor write to it, so they serve a live rank, a replayed one and a core file alike.
 //
 // **Invariant:** nothing that is read from the rank is trusted. Every count is bounded before it is used, every record
 // is read in pieces that must be mapped before more is allocated, cycles and depth are checked, and arithmetic on

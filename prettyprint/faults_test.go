@@ -58,7 +58,11 @@ func TestOpenErrors(t *testing.T) {
 		kind fault.Kind
 		want string
 	}{
-		{"no symbol", func() (*prettyprinttest.Image, uint64) { im, _ := image(func(*prettyprinttest.Image) {}); return im, 0 }, fault.NoInterposer, "Start it with `cohort debug`"},
+		{"no symbol", func() (*prettyprinttest.Image, uint64) {
+			im,
+				_ := image(func(*prettyprinttest.Image) {})
+			return im, 0
+		}, fault.NoInterposer, "Start it with `cohort debug`"},
 		{"unmapped", func() (*prettyprinttest.Image, uint64) {
 			im, _ := image(func(*prettyprinttest.Image) {})
 			return im, 0x1000

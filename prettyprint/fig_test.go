@@ -193,7 +193,7 @@ func TestNodeFieldCounts(t *testing.T) {
 		n := sub.Constructor()
 		kids, err := n.Children(0, n.Len())
 		if err != nil || len(kids) != n.Len() || kids[0].Value != sub.Combiner().String() {
-			t.Errorf("type %d (%s): %d fields, %v; %d promised", k, sub.Combiner(), len(kids), err, n.Len())
+			t.Errorf("type %d (%s): %d fields, %v; %d announced", k, sub.Combiner(), len(kids), err, n.Len())
 		}
 	}
 	var s strings.Builder

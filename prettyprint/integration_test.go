@@ -36,8 +36,8 @@ type job struct {
 	lines []string     // TYPE and COMM lines; with several ranks, in any order
 	pids  map[int]int  // by rank
 	lib   string       // libcohort.so
-	done  func() error // lets the ranks go on and waits for their end
-	// waits for the end of ranks that go on already: MPICH's mpiexec may die of writing to one that ends
+	done  func() error // lets the ranks continue and waits for their end
+	// waits for the end of ranks that continue already: MPICH's mpiexec may die of writing to one that ends
 	wait  func() error
 	stdin io.WriteCloser // of rank 0
 	scan  *bufio.Scanner // what the ranks print after they were ready

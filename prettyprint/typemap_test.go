@@ -308,7 +308,8 @@ func TestRandomBuffers(t *testing.T) {
 			if count == 1 {
 				path = "t" + e.Path
 			}
-			if v.Index != n || v.Memory != addr+uint64(at) || short(v.Address) != path || !bytes.Equal(v.Bytes, packed) {
+			if v.Index != n || v.Memory != addr+uint64(at) || short(v.Address) != path ||
+				!bytes.Equal(v.Bytes, packed) {
 				t.Fatalf("element %d: %+v, want disp %d, path %s, bytes %x", n, v, at, e.Path, packed)
 			}
 			checkSelect(t, b, v)

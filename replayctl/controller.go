@@ -286,6 +286,6 @@ func checkCut(graph *causal.Graph, cut causal.Cut) error {
 		return err
 	}
 	below, above, nearErr := graph.NearestConsistent(cut)
-	return errors.Join(nearErr, fmt.Errorf("the ranks cannot be stopped at %v: %w. The nearest consistent cuts are %v, "+
-		"earlier, and %v, later", cut, err, below, above))
+	return errors.Join(nearErr, fmt.Errorf("the ranks cannot be stopped at %v: %w. The nearest consistent cuts are "+
+		"%v, earlier, and %v, later", cut, err, below, above))
 }

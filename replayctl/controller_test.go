@@ -183,8 +183,8 @@ func TestABreakpointThatCannotBeSet(t *testing.T) {
 		r.until("an exit", func(e job.Event) bool { return e.RankChanged != nil && e.RankChanged.State == job.Exited })
 	}
 	wantText(t, "said", strings.Join(r.said, "\n"), "The causal breakpoint at /src/main.c:500 cannot be set: No code "+
-		"at line 500.\nThe causal breakpoint is not reached again in the rest of this recording. Ranks [0-1] continue, "+
-		"from 0:1 1:1.")
+		"at line 500.\nThe causal breakpoint is not reached again in the rest of this recording. Ranks [0-1] "+
+		"continue, from 0:1 1:1.")
 }
 
 // A run that is cancelled leaves all ranks stopped, with no stop point set, and its target can be reached afterwards.
@@ -248,7 +248,8 @@ func TestVisit(t *testing.T) {
 	r.must(r.over(r.c.Visit([]causal.EventID{ev(0, 2), ev(1, 1)}, look)))
 	wantText(t, "visits", strings.Join(seen, ", "), "1: 0 1, 0: 2 2")
 	err := r.over(r.c.Visit([]causal.EventID{ev(0, 2)}, look))
-	if _, refused := errors.AsType[*RefusedError](err); !refused || !strings.Contains(err.Error(), "left the call of event 0:2") {
+	if _, refused := errors.AsType[*RefusedError](err); !refused || !strings.Contains(err.Error(),
+		"left the call of event 0:2") {
 		t.Errorf("a call that was left: %v", err)
 	}
 	r.resume(r.j.All(), backend.Continue)

@@ -61,11 +61,11 @@ func TestABreakpointOnTheWayGivesTheCutUp(t *testing.T) {
 		t.Error("those that had not arrived have lost their positions")
 	}
 	b.wantAt(1, 1, backend.ReasonBreakpoint)
-	close(ready) // rank 2 goes on to its position
+	close(ready) // rank 2 continues to its position
 	b.untilParked(2)
 	b.w.Rank(1).On(jobtest.Resume, nil)
 
-	// The same cut again: 0 and 2 wait at their positions, 1 goes on.
+	// The same cut again: 0 and 2 wait at their positions, 1 continues.
 	b.must(b.runToCut(-1, 2, 4, 3))
 	b.wantAt(0, 2, backend.ReasonStopPoint)
 	b.wantAt(1, 4, backend.ReasonStopPoint)
@@ -117,7 +117,7 @@ func TestWhatElseGivesTheCutUp(t *testing.T) {
 				wantText(t, "reason", partial.Stopped[1], c.want)
 			}
 			b.idle()
-			// The rank that can go on is usable.
+			// The rank that can continue is usable.
 			b.must(b.j.Interrupt(b.ctx, rankset.New(0)))
 			b.idle()
 			if s := b.status(0); s.State != job.Stopped {

@@ -106,7 +106,7 @@ func TestALeaderAtItsPositionIsResumedLast(t *testing.T) {
 	b.w.Rank(1).On(jobtest.Resume, func(context.Context) error {
 		for _, r := range []int{0, 2} {
 			if p := b.w.Rank(r).Position(); p != 3 {
-				t.Errorf("the leader goes on while rank %d is after event %d", r, p)
+				t.Errorf("the leader continues while rank %d is after event %d", r, p)
 			}
 		}
 		return nil
@@ -152,7 +152,7 @@ func TestRanksThatHaveEndedBelongToTheCut(t *testing.T) {
 		// ends on the way: Finalize is event 3, and nothing parks after it
 		program(2, jobtest.Finalize(), jobtest.Exit(0)),
 		[]jobtest.Step{jobtest.Exit(7)},                           // never initialises MPI
-		program(1, jobtest.Finalize(), jobtest.Block("exp", nil)), // goes on without MPI
+		program(1, jobtest.Finalize(), jobtest.Block("exp", nil)), // continues without MPI
 	))
 	b.resume(rankset.New(1), backend.Continue)
 	b.untilState(1, job.Exited)

@@ -2,8 +2,8 @@ package replayctl
 
 import "github.com/cohort-debugger/cohort/causal"
 
-// A hit is one time that a rank reaches a breakpoint: after an event, and before the next. Several hits may have the same
-// event; they are told apart by their order.
+// A hit is one time that a rank reaches a breakpoint: after an event, and before the next. Several hits may have the
+// same event; they are told apart by their order.
 type hit struct {
 	event       uint64
 	initialised bool // MPI was initialised; if not, nothing of any other rank happened before

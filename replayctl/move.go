@@ -254,8 +254,8 @@ func firstState(s job.RankStatus, position uint64) (state, error) {
 	c := s.Control
 	switch at := c.State; {
 	case c.Present && c.Events > position:
-		return failed, fmt.Errorf("it has completed %d events already and its position in the cut is %d; a replay does not "+
-			"run backwards, so start it anew to get there", c.Events, position)
+		return failed, fmt.Errorf("it has completed %d events already and its position in the cut is %d; a replay "+
+			"does not run backwards, so start it anew to get there", c.Events, position)
 	case s.State == job.Exited:
 		return ended, nil
 	case s.State == job.Lost:

@@ -24,8 +24,8 @@ type leg struct {
 func itinerary(graph *causal.Graph, now causal.Cut, events []causal.EventID) ([]leg, error) {
 	for _, e := range events {
 		if now[e.Rank] >= e.Index {
-			return nil, refuse("rank %d has left the call of event %s: it has completed event %d already. A replay does "+
-				"not run backwards: start it anew to get there", e.Rank, e, now[e.Rank])
+			return nil, refuse("rank %d has left the call of event %s: it has completed event %d already. A replay "+
+				"does not run backwards: start it anew to get there", e.Rank, e, now[e.Rank])
 		}
 	}
 	all := make([]int, len(events))
@@ -93,9 +93,9 @@ func inOrder(graph *causal.Graph, now causal.Cut, events []causal.EventID, order
 		}
 		if l.misses(events) >= 0 {
 			e := events[i]
-			return nil, refuse("the ranks cannot be stopped with rank %d at the end of event %s: by the time that they have "+
-				"got so far, which is at %v, it has completed %d events, because its calls and those of other ranks wait "+
-				"for each other", e.Rank, e, l.cut, l.cut[e.Rank])
+			return nil, refuse("the ranks cannot be stopped with rank %d at the end of event %s: by the time that "+
+				"they have got so far, which is at %v, it has completed %d events, because its calls and those of "+
+				"other ranks wait for each other", e.Rank, e, l.cut, l.cut[e.Rank])
 		}
 		legs, now = append(legs, l), l.cut
 	}

@@ -92,7 +92,7 @@ func TestItinerary(t *testing.T) {
 			[][]int{{1}, {0}},
 			"",
 		},
-		// Rank 0 sends, then goes on to a second message, before which rank 1 does not post.
+		// Rank 0 sends, then continues to a second message, before which rank 1 does not post.
 		{
 			"sent long before",
 			[]string{"ssr", "rSr"},

@@ -11,16 +11,16 @@ import (
 
 // placeOf finds out where in the program the first call is that is not covered: "heat.c:12 in main", or as much of it
 // as can be told.
-func placeOf(lacks *decisions.IncompleteError) string {
-	if lacks.Module == "" {
+func placeOf(incomplete *decisions.IncompleteError) string {
+	if incomplete.Module == "" {
 		return ""
 	}
-	file, err := sourceline.Open(lacks.Module)
+	file, err := sourceline.Open(incomplete.Module)
 	if err != nil {
 		return "" // a place that is not known is no reason to fail
 	}
 	defer file.Close() //nolint:errcheck // read only
-	at := file.At(lacks.Offset)
+	at := file.At(incomplete.Offset)
 	switch {
 	case at.File != "" && at.Function != "":
 		return fmt.Sprintf("%s:%d in %s", filepath.Base(at.File), at.Line, at.Function)
@@ -29,13 +29,13 @@ func placeOf(lacks *decisions.IncompleteError) string {
 	case at.Function != "":
 		return "in " + at.Function
 	}
-	return "in " + filepath.Base(lacks.Module)
+	return "in " + filepath.Base(incomplete.Module)
 }
 
 // recordedPlace is the place that recording.json has for it.
-func recordedPlace(meta *recording.Meta, lacks *decisions.IncompleteError) string {
-	if lacks.Rank < len(meta.PerRank) {
-		if i := meta.PerRank[lacks.Rank].Incomplete; i != nil && i.Call == lacks.Call {
+func recordedPlace(meta *recording.Meta, incomplete *decisions.IncompleteError) string {
+	if incomplete.Rank < len(meta.PerRank) {
+		if i := meta.PerRank[incomplete.Rank].Incomplete; i != nil && i.Call == incomplete.Call {
 			return i.Place
 		}
 	}

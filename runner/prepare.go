@@ -27,7 +27,7 @@ type ReplayOptions struct {
 	Program      string // another copy of the recorded build; "": where it was
 	Cwd          string // "": the recorded one
 	Env          []string
-	IncompleteOK bool // go on where the recording lacks decisions
+	IncompleteOK bool // continue where the recording has no decisions
 	Full         bool // also write the event graph into the recording
 	// Control are control messages that the ranks exchange beside the program's own: they bound buffering
 	// (causal.BoundBuffering finds them).
@@ -62,7 +62,7 @@ func (p *Prepared) Total() uint64 {
 	return total
 }
 
-// ended is the rank whose recording ends first of those that end although the rank went on; -1: none.
+// ended is the rank whose recording ends first of those that end although the rank continued; -1: none.
 func (p *Prepared) ended() int {
 	first := -1
 	for rank, d := range p.Decisions {
@@ -143,26 +143,26 @@ func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 
 // decide builds the decisions of all ranks.
 func (p *Prepared) decide(o ReplayOptions) error {
-	var incomplete error // of the first rank that has it
+	var first error // of the ranks whose recordings are incomplete
 	var alike []string
 	all, errs := p.Recording.AllDecisions(decisions.Options{})
 	for rank := range p.Recording.Meta.Ranks {
 		d, err := all[rank], errs[rank]
-		var lacks *decisions.IncompleteError
-		if errors.As(err, &lacks) {
-			lacks.Place = recordedPlace(&p.Recording.Meta, lacks)
+		var incomplete *decisions.IncompleteError
+		if errors.As(err, &incomplete) {
+			incomplete.Place = recordedPlace(&p.Recording.Meta, incomplete)
 		}
-		if lacks != nil && o.IncompleteOK {
+		if incomplete != nil && o.IncompleteOK {
 			p.Notes = append(p.Notes,
 				fmt.Sprintf("The recording is incomplete: %s. The replay continues and may differ from "+
-					"there.", lacks.What()))
+					"there.", incomplete.What()))
 			d, err = p.Recording.Decisions(rank, decisions.Options{AllowIncomplete: true})
 		}
-		if errors.As(err, &lacks) {
-			if incomplete != nil {
+		if errors.As(err, &incomplete) {
+			if first != nil {
 				alike = append(alike, strconv.Itoa(rank))
 			} else {
-				incomplete = err
+				first = err
 			}
 			continue
 		}
@@ -180,8 +180,8 @@ func (p *Prepared) decide(o ReplayOptions) error {
 		}
 		p.Decisions = append(p.Decisions, d)
 	}
-	if incomplete != nil {
-		reason := incomplete.Error()
+	if first != nil {
+		reason := first.Error()
 		if len(alike) > 0 {
 			ranks := "ranks"
 			if len(alike) == 1 {
@@ -189,7 +189,7 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			}
 			reason += ". The same holds for " + ranks + " " + strings.Join(alike, ", ")
 		}
-		return refuse(incomplete, "%s", reason)
+		return refuse(first, "%s", reason)
 	}
 	return nil
 }
@@ -199,7 +199,8 @@ func (p *Prepared) control(all []causal.ControlMessage) error {
 	for _, m := range all {
 		known := func(rank int) bool { return rank >= 0 && rank < len(p.Decisions) }
 		if !known(m.After.Rank) || !known(m.Before.Rank) || m.After.Rank == m.Before.Rank {
-			return refuse(nil, "A control message from rank %d to rank %d cannot be in a replay of %d ranks.", m.After.Rank,
+			return refuse(nil, "A control message from rank %d to rank %d cannot be in a replay of %d ranks.",
+				m.After.Rank,
 				m.Before.Rank, len(p.Decisions))
 		}
 		from, to := p.Decisions[m.After.Rank], p.Decisions[m.Before.Rank]

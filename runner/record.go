@@ -76,9 +76,9 @@ func aborted(job launch.Result) bool {
 	})
 }
 
-// byLauncher tells whether a rank was ended by a signal that its launcher sent when something else had gone wrong: those
-// that launchers send, where the launcher's own status is not the one of a rank that was ended so (MPICH: the signal's
-// number, Open MPI: 128 more).
+// byLauncher tells whether a rank was ended by a signal that its launcher sent when something else had gone wrong:
+// those that launchers send, where the launcher's own status is not the one of a rank that was ended so (MPICH: the
+// signal's number, Open MPI: 128 more).
 func byLauncher(job launch.Result, exit *backend.Exited) bool {
 	signal := int(unix.SignalNum(exit.Signal))
 	return (exit.Signal == "SIGKILL" || exit.Signal == "SIGTERM") && job.Code != signal && job.Code != 128+signal
@@ -311,9 +311,9 @@ func (r *RecordResult) finishRank(i int, rank *recording.RankMeta) ([]*trace.Mod
 		}
 	}
 	d, err := r.Recording.Decisions(i, decisions.Options{})
-	if lacks, ok := errors.AsType[*decisions.IncompleteError](err); ok {
-		if rank.Incomplete != nil && rank.Incomplete.Call == lacks.Call {
-			rank.Incomplete.Place = placeOf(lacks)
+	if incomplete, ok := errors.AsType[*decisions.IncompleteError](err); ok {
+		if rank.Incomplete != nil && rank.Incomplete.Call == incomplete.Call {
+			rank.Incomplete.Place = placeOf(incomplete)
 		}
 		d, err = r.Recording.Decisions(i, decisions.Options{AllowIncomplete: true})
 	}

@@ -144,7 +144,7 @@ type watch struct {
 	stalled       bool
 	stalledWithin bool // all ranks were within MPI calls then
 
-	letGo     []bool // a rank that stood at the end of its recording need not stand there any more
+	letGo     []bool // a rank need not wait at the end of its recording any more
 	allWithin bool   // when it was looked at last, all ranks were within MPI calls, or at their ends
 
 	gone []bool // over, when the replay was ended because it stood still
@@ -217,8 +217,8 @@ func (w *watch) run(ctx context.Context) launch.Result {
 			}
 			if w.finished() {
 				stop()
-			} else if w.allStand() {
-				w.goOn()
+			} else if w.allWait() {
+				w.letContinue()
 			}
 		case <-ticker.C:
 			if !asking && !stopping {
@@ -237,7 +237,7 @@ func (w *watch) run(ctx context.Context) launch.Result {
 			limit := w.stallLimit()
 			switch {
 			case limit == 0 || still <= limit || stopping:
-			case w.goOn():
+			case w.letContinue():
 				still = 0
 			default:
 				w.stalled, w.stalledWithin, w.gone = true, w.allWithin, slices.Clone(w.over)
@@ -254,8 +254,8 @@ func (w *watch) run(ctx context.Context) launch.Result {
 	return w.session.Wait()
 }
 
-// allStand tells whether no rank has anything left to do before those go on that stand at the end of their recording.
-func (w *watch) allStand() bool {
+// allWait tells whether no rank has anything left to do until those continue that wait at the end of their recording.
+func (w *watch) allWait() bool {
 	for i, state := range w.at {
 		if !w.over[i] && state != abi.StateEnd && state != abi.StateFinalized && state != abi.StateParked {
 			return false
@@ -264,8 +264,8 @@ func (w *watch) allStand() bool {
 	return true
 }
 
-// goOn lets the ranks go on that stand at the end of their recording; false: there is none.
-func (w *watch) goOn() bool {
+// letContinue releases the ranks that wait at the end of their recording; false: there is none.
+func (w *watch) letContinue() bool {
 	some := false
 	release := abi.ReleaseGo
 	for i, rank := range w.session.Ranks() {
@@ -335,8 +335,8 @@ func (w *watch) take(e rankEvent) {
 	}
 }
 
-// snapshot notes what a rank's control block says. A divergence is located while its process lives; a later snapshot may
-// not have that.
+// snapshot notes what a rank's control block says. A divergence is located while its process lives; a later snapshot
+// may not have that.
 func (w *watch) snapshot(rank int, s backend.ControlState) {
 	if before := w.last[rank]; before.Divergence != nil && (before.Divergence.File != "" || s.Divergence == nil) {
 		s.Divergence, s.Recent = before.Divergence, before.Recent
@@ -411,7 +411,8 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 				d.Finalized && r.CutShort:
 				rank.Excuse = "because MPI_Finalize waits for ranks whose recordings end before theirs"
 			case ended >= 0 && w.stalled:
-				rank.Excuse = fmt.Sprintf("because it waits for what the recording of rank %d lacks: %s", ended,
+				rank.Excuse = fmt.Sprintf("because it waits for what is missing from the recording of rank %d: %s",
+					ended,
 					w.prepared.Decisions[ended].Ended)
 			}
 		}

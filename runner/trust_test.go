@@ -20,7 +20,10 @@ func TestAReplayTakesNoLoaderSettingsFromTheRecording(t *testing.T) {
 		}
 		env := p.Launch.Env
 		if !slices.Contains(env, "KEPT=1") || !slices.Contains(env, "LD_BIND_NOW=2") ||
-			slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "LD_") && v != "LD_BIND_NOW=2" }) {
+			slices.ContainsFunc(env, func(v string) bool {
+				return strings.HasPrefix(v, "LD_") &&
+					v != "LD_BIND_NOW=2"
+			}) {
 			t.Errorf("the ranks would be started with %q", env)
 		}
 		notes := strings.Join(p.Notes, "\n")

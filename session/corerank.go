@@ -157,7 +157,8 @@ func (c *coreRank) readControl(addr uint64) {
 	}
 }
 
-// readTrace takes the rank's position from the trace that it has left, which goes on existing when the rank is killed.
+// readTrace takes the rank's position from the trace that it has left, which continues to exist when the rank is
+// killed.
 func (c *coreRank) readTrace() {
 	r, err := trace.OpenFile(c.trace)
 	if err != nil {

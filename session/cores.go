@@ -38,8 +38,8 @@ func checkCores(args protocol.LaunchArguments) error {
 		{"boundBuffering", args.BoundBuffering != 0},
 	} {
 		if a.given {
-			return refuse("%q cannot be given with \"cores\": core files are looked at, and nothing is started. Leave %q "+
-				"out.", a.name, a.name)
+			return refuse("%q cannot be given with \"cores\": core files are looked at, and nothing is started. "+
+				"Leave %q out.", a.name, a.name)
 		}
 	}
 	return nil
@@ -222,7 +222,8 @@ func (s *coreSet) number(n *notes) error {
 			continue
 		}
 		if c.rank >= launch.MaxRanks {
-			return refuse("The core file %s says that it is of rank %d (%s), and Cohort shows jobs of at most %d ranks.",
+			return refuse("The core file %s says that it is of rank %d (%s), and Cohort shows jobs of at most %d "+
+				"ranks.",
 				c.path, c.rank, c.how, launch.MaxRanks)
 		}
 		if other := owner[c.rank]; other != nil {
@@ -241,8 +242,8 @@ func (s *coreSet) number(n *notes) error {
 			next++
 		}
 		c.rank, owner[next] = next, c
-		n.add(fmt.Sprintf("Which rank the core file %s was is not known: neither its memory nor its environment tells. "+
-			"It is shown as rank %d because of its place among the files.", c.path, next))
+		n.add(fmt.Sprintf("Which rank the core file %s was is not known: neither its memory nor its environment "+
+			"tells. It is shown as rank %d because of its place among the files.", c.path, next))
 	}
 	s.size = max(s.size, next+1, len(s.cores))
 	if s.size > launch.MaxRanks {

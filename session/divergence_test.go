@@ -9,7 +9,8 @@ import (
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
-// A rank that leaves its recording under a debugger: what was not recorded is named, once, as a replay without one does.
+// A rank that leaves its recording under a debugger: what was not recorded is named, once, as a replay without one
+// does.
 func TestHintAtADivergence(t *testing.T) {
 	w := jobtest.New(2)
 	defer w.Close()

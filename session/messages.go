@@ -93,7 +93,8 @@ func noMessage(graph *causal.Graph, event causal.EventID) string {
 	switch op.Class() {
 	case mpispec.ClassSend, mpispec.ClassRecv, mpispec.ClassIrecv, mpispec.ClassSendrecv, mpispec.ClassStart,
 		mpispec.ClassProbe:
-		return fmt.Sprintf("Event %s (%s) has no message in the recording: it names MPI_PROC_NULL, or it was cancelled.", event, op.Call())
+		return fmt.Sprintf("Event %s (%s) has no message in the recording: it names MPI_PROC_NULL, or it was "+
+			"cancelled.", event, op.Call())
 	default:
 		return fmt.Sprintf("Event %s (%s) has no part in a message: it neither sends nor receives one, nor completes "+
 			"either.", event, op.Call())

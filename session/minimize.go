@@ -31,8 +31,9 @@ type MinimizeReport struct {
 func Minimize(rec *recording.Recording, graph *causal.Graph, dir string, opt recording.CreateOptions,
 ) (*recording.Recording, *MinimizeReport, error) {
 	if doubts := graph.Doubts(); len(doubts) > 0 {
-		return nil, nil, refuse("the event graph of %s leaves in doubt which messages some receives took (%s), so it is "+
-			"not known which decisions a replay can do without; there are %d such doubts", rec.Dir, doubts[0], len(doubts))
+		return nil, nil, refuse("the event graph of %s leaves in doubt which messages some receives took (%s), so "+
+			"it is not known which decisions a replay can do without; there are %d such doubts", rec.Dir, doubts[0],
+			len(doubts))
 	}
 	free := make([]map[trace.Posting]bool, graph.Ranks())
 	for r := range free {

@@ -100,8 +100,8 @@ func (p *places) module(site causal.Site) *module {
 		p.modules[site.Module] = m
 	}
 	if want := hex.EncodeToString([]byte(site.BuildID)); m.file != nil && want != "" && m.build != want {
-		p.notes = append(p.notes, fmt.Sprintf("%s is not the build that was recorded (build-id %s, recorded was %s): its "+
-			"lines are not known.", site.Module, m.build, want))
+		p.notes = append(p.notes, fmt.Sprintf("%s is not the build that was recorded (build-id %s, recorded was "+
+			"%s): its lines are not known.", site.Module, m.build, want))
 		m.file.Close() //nolint:errcheck // read only
 		m.file = nil
 	}

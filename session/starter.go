@@ -68,7 +68,8 @@ func check(args protocol.LaunchArguments) error {
 		return refuse("\"args\" cannot be given with \"recording\": a replay gets the recorded arguments. Leave " +
 			"\"args\" out.")
 	case args.Recording != "" && args.NoInterpose:
-		return refuse("\"noInterpose\" cannot be given with \"recording\": it is the library in the ranks that replays.")
+		return refuse("\"noInterpose\" cannot be given with \"recording\": it is the library in the ranks that " +
+			"replays.")
 	case args.Recording == "" && args.BoundBuffering != 0:
 		return refuse("\"boundBuffering\" is for replays: it needs a \"recording\", of which it is known who " +
 			"receives what.")
@@ -105,7 +106,8 @@ func (n *notes) add(text string) {
 func (s *Starter) common(args protocol.LaunchArguments, n *notes, output func(launch.OutputChunk)) runner.Common {
 	return runner.Common{
 		MPI: args.MPI, LauncherArgs: args.LauncherArgs, Yield: runner.Yield(args.Yield), Output: output, Note: n.add,
-		Self: s.Self, SelfArgs: s.SelfArgs, Log: s.Log,
+		Self: s.Self, SelfArgs: s.SelfArgs,
+		Log: s.Log,
 	}
 }
 
@@ -118,7 +120,8 @@ func (s *Starter) live(ctx context.Context, args protocol.LaunchArguments, repor
 	options := launch.Options{
 		Ranks: ranks, Program: args.Program, Args: args.Args, Cwd: args.Cwd, Env: environment(args.Env), MPI: args.MPI,
 		LauncherArgs: args.LauncherArgs,
-		Mode:         launch.Debug, Gdb: args.Gdb, Debugger: args.Debugger, Self: s.Self, SelfArgs: s.SelfArgs, Log: s.Log,
+		Mode:         launch.Debug, Gdb: args.Gdb, Debugger: args.Debugger, Self: s.Self, SelfArgs: s.SelfArgs,
+		Log: s.Log,
 	}
 	if args.NoDebug {
 		options.Mode = launch.Run

@@ -337,7 +337,7 @@ func readAll(r *Reader) ([]Record, error) {
 	var all []Record
 	for {
 		rec, err := r.Next()
-		if err == io.EOF { //nolint:errorlint // Next promises exactly io.EOF
+		if err == io.EOF { //nolint:errorlint // Next returns exactly io.EOF
 			return all, nil
 		}
 		if err != nil {

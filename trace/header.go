@@ -29,7 +29,7 @@ type Header struct {
 	Events          uint64    // events completed; may be ahead of the last record in abi.ModeOrder
 	Polls           uint64    // failed polls since the last event that is in the file
 	Incomplete      uint32    // calls that record/replay does not cover
-	Ended           abi.Ended // why the trace ends although its rank went on
+	Ended           abi.Ended // why the trace ends although its rank continued
 	IncompleteCall  string    // name of the first of them, at most 47 bytes
 	IncompleteEvent uint64
 	Undecided       abi.Undecided // of other modes than abi.ModeRacing only Overtaken

@@ -85,7 +85,10 @@ func newReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{path: name, src: src, header: h, size: size, end: size, next: abi.TraceHeaderSize, st: newState(h.Mode)}
+	r := &Reader{
+		path: name, src: src, header: h, size: size, end: size, next: abi.TraceHeaderSize,
+		st: newState(h.Mode),
+	}
 	if h.Committed < uint64(size) {
 		r.end = int64(h.Committed)
 	}

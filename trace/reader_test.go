@@ -159,7 +159,8 @@ func TestBadInput(t *testing.T) {
 			false).b
 	}
 	payload := func(mode abi.Mode, b ...byte) []byte {
-		h := Header{Version: abi.TraceVersion, Mode: mode, Committed: uint64(abi.TraceHeaderSize + chunkHeaderSize + int64(len(b)))}
+		h := Header{Version: abi.TraceVersion, Mode: mode, Committed: uint64(abi.TraceHeaderSize + chunkHeaderSize +
+			int64(len(b)))}
 		file := h.encode()
 		file = binary.LittleEndian.AppendUint32(file, abi.ChunkMagic)
 		file = binary.LittleEndian.AppendUint32(file, uint32(len(b)))
@@ -198,7 +199,8 @@ func TestBadInput(t *testing.T) {
 		{"match of event 0", payload(abi.ModeOrder, 0x10, 0, 9, 0, 0, 0), "an event from 1 on"},
 		{"match back too far", payload(abi.ModeOrder, 0x10, 2, 10, 0, 0, 2), "back from event 2"},
 		{
-			"endless varint", payload(abi.ModeFull, 0x06, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
+			"endless varint", payload(abi.ModeFull, 0x06, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+				0x01),
 			"does not end",
 		},
 		{"cut varint", payload(abi.ModeFull, 0x06, 0x80), "does not end"},
@@ -214,7 +216,8 @@ func TestBadInput(t *testing.T) {
 			"length of done that fits",
 		},
 		{
-			"ranks that lie", payload(abi.ModeFull, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 200, 1, 0, 0),
+			"ranks that lie", payload(abi.ModeFull, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 200, 1, 0,
+				0),
 			"length of members that fits",
 		},
 		{"back to nothing", payload(abi.ModeFull, 5, 24, 0, 0, 0, 0, 1, 1), "init before event 1"},

@@ -119,7 +119,7 @@ func (e *End) fields(f Fields) {
 }
 
 // Match is the outcome of a wildcard receive or probe (ModeOrder). Event is the event at which it became known, Back
-// how many events before that the receive was posted (0: in the same call). In ModeFull it stands only for a receive
+// how many events before that the receive was posted (0: in the same call). In ModeFull it is there only for a receive
 // whose request the program freed, which no event completes.
 type Match struct {
 	Event       uint64

@@ -96,7 +96,7 @@ func (s *state) add(r Record) *RuleError {
 	return nil
 }
 
-// inMode: EVENT records only in full mode, order-mode records only in order mode. But MATCH stands in full mode too,
+// inMode: EVENT records only in full mode, order-mode records only in order mode. But MATCH is in full mode too,
 // for a receive whose request was freed, and one whose message is known before its completion.
 func (s *state) inMode(r Record) *RuleError {
 	full, wrong := s.mode == abi.ModeFull, false

@@ -26,7 +26,10 @@ func (g *recordGen) value() {
 		g.time += rapid.Float64Range(-1e-3, 1e3).Draw(t, "time")
 		g.all = append(g.all, &Value{Thread: thread, What: abi.ValueWtime, Number: math.Float64bits(g.time)})
 	default:
-		kinds := []abi.ValueKind{abi.ValueWtime, abi.ValueWtick, abi.ValueClockGettime, abi.ValueArc4random, abi.ValueRandom, abi.ValueWindow}
+		kinds := []abi.ValueKind{
+			abi.ValueWtime, abi.ValueWtick, abi.ValueClockGettime, abi.ValueArc4random,
+			abi.ValueRandom, abi.ValueWindow,
+		}
 		v := &Value{Thread: thread, What: rapid.SampledFrom(kinds).Draw(t, "kind")}
 		if v.What.IsBytes() {
 			v.Bytes = string(rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "bytes"))

@@ -31,7 +31,11 @@ func bindings() []binding {
 		{[]string{"p"}, "pause", "pause the ranks in focus", run("pause")},
 		{[]string{"b"}, "break", "set or clear a breakpoint at the cursor of the source", toggle(protocol.ModeRank)},
 		{[]string{"a"}, "", "set or clear a breakpoint that stops all ranks", toggle(protocol.ModeAll)},
-		{[]string{"B"}, "", "set or clear a causal breakpoint for the selected rank (replay)", toggle(protocol.ModeCausal)},
+		{
+			[]string{"B"},
+			"", "set or clear a causal breakpoint for the selected rank (replay)",
+			toggle(protocol.ModeCausal),
+		},
 		{[]string{"F"}, "focus", "set the focus: which ranks step, continue and pause", (*Model).askFocus},
 		{[]string{"x"}, "", "put the selected rank alone in the focus, or all again", (*Model).soloFocus},
 		{[]string{":", "`"}, "eval", "type into the console", (*Model).openConsole},

@@ -58,7 +58,7 @@ func printable(line string) string {
 	return b.String()
 }
 
-// ranksByLine tells which ranks stand at which line of path.
+// ranksByLine tells which ranks are at which line of path.
 func ranksByLine(ranks []protocol.RankStatus, path string) map[int][]int {
 	at := map[int][]int{}
 	for _, r := range ranks {

@@ -291,7 +291,7 @@ func TestConsoleBreak(t *testing.T) {
 	checkShape(t, h.m)
 }
 
-// What can be opened of an answer is among the variables, page by page, until the rank goes on.
+// What can be opened of an answer is among the variables, page by page, until the rank continues.
 func TestAnswersOpen(t *testing.T) {
 	h := started(t)
 	h.key(":")

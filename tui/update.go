@@ -208,7 +208,7 @@ func (m *Model) breakpointChanged(b dap.Breakpoint) {
 // mostAnswers bounds the answers that stay in the variables pane.
 const mostAnswers = 8
 
-// keepAnswer puts what can be opened of an answer first among the variables, until the rank goes on.
+// keepAnswer puts what can be opened of an answer first among the variables, until the rank continues.
 func (m *Model) keepAnswer(expression string, body dap.EvaluateResponseBody) {
 	first, _, _ := strings.Cut(body.Result, "\n")
 	n := &varNode{

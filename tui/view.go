@@ -163,8 +163,8 @@ func (m *Model) helpScreen() string {
 		lines = append(lines, fit(line, m.width))
 	}
 	lines = append(lines, "",
-		fit("Gutter of the source: ● breakpoint, ○ not verified, ◆ causal, ■ stops all; 0-2▸ ranks that are at the "+
-			"line.", m.width))
+		fit("Gutter of the source: ● breakpoint, ○ not verified, ◆ causal, ■ stops all; 0-2▸ ranks that are at "+
+			"the line.", m.width))
 	for len(lines) < m.height {
 		lines = append(lines, "")
 	}

@@ -128,10 +128,11 @@ func (b *Backend) NeedStopped(asked string) error {
 	return nil
 }
 
-// What happens with every debugger: the program, how it ended, and the program again; and what a Launch may lack.
+// What happens with every debugger: the program, how it ended, and the program again; and what may be missing from a
+// Launch.
 const (
-	EndedEarly = "%s ended before it reached its main function (%v). Often a shared library is missing: the program's " +
-		"own output says which, and `ldd %s` shows them all."
+	EndedEarly = "%s ended before it reached its main function (%v). Often a shared library is missing: the " +
+		"program's own output says which, and `ldd %s` shows them all."
 	NoPtrace = " This system does not let Cohort trace programs: look at /proc/sys/kernel/yama/ptrace_scope, or in a " +
 		"container add the capability SYS_PTRACE."
 )
@@ -146,7 +147,8 @@ type outcome[T any] struct {
 	err   error
 }
 
-// Do has the owner carry out f, after the calls before it. When ctx ends first, f is finished and its outcome is dropped.
+// Do has the owner carry out f, after the calls before it. When ctx ends first, f is finished and its outcome is
+// dropped.
 func Do[T any](ctx context.Context, b *Backend, to chan<- func(), f func(context.Context) (T, error)) (T, error) {
 	var none T
 	done := make(chan outcome[T], 1)

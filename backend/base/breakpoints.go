@@ -34,8 +34,8 @@ func (b *Breakpoint[ID]) check() (ok bool) {
 	if h := strings.TrimSpace(b.Want.HitCondition); h != "" {
 		n, err := strconv.Atoi(h)
 		if err != nil || n < 1 {
-			b.Refuse("The hit condition %q is not a number from 1 up. Give the count of the first hit that is to stop, "+
-				"such as 10.", h)
+			b.Refuse("The hit condition %q is not a number from 1 up. Give the count of the first hit that is to "+
+				"stop, such as 10.", h)
 			return false
 		}
 		b.Hits = n
@@ -87,8 +87,8 @@ func NewBreakpoints[ID comparable]() Breakpoints[ID] {
 }
 
 // Replace makes the breakpoints of a source be those that are asked for. One that is there already stays, so that its
-// hits go on counting. insert sets the ID and calls Place, or refuses; an error of insert and remove is for a debugger
-// that does not answer.
+// hits continue counting. insert sets the ID and calls Place, or refuses; an error of insert and remove is for a
+// debugger that does not answer.
 func (s *Breakpoints[ID]) Replace(req backend.SetBreakpointsRequest, insert func(*Breakpoint[ID]) error,
 	remove func(ID) error,
 ) ([]backend.Breakpoint, error) {

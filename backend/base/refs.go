@@ -31,7 +31,8 @@ func (r *Refs[N]) Get(ref backend.Ref) (N, error) {
 	case ok:
 		return n, nil
 	case ref > 0 && ref <= r.old:
-		return n, fmt.Errorf("the variables reference %d is from before the rank resumed; ask for the scopes again", ref)
+		return n, fmt.Errorf("the variables reference %d is from before the rank resumed; ask for the scopes again",
+			ref)
 	}
 	return n, fmt.Errorf("there is no variables reference %d", ref)
 }

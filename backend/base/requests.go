@@ -56,7 +56,8 @@ func (b *Backend) SetVariable(ctx context.Context, req backend.SetVariableReques
 }
 
 func (b *Backend) ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, error) {
-	return call(ctx, b, func(ctx context.Context, n int) ([]byte, error) { return b.engine.ReadMemory(ctx, addr, n) }, n)
+	return call(ctx, b, func(ctx context.Context, n int) ([]byte, error) { return b.engine.ReadMemory(ctx, addr, n) },
+		n)
 }
 
 // Control implements backend.Backend: there is no control block here.

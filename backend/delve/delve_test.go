@@ -289,7 +289,10 @@ func TestVariables(t *testing.T) {
 		t.Errorf("the registers are %+v", regs)
 	}
 	r.says("points[2].X + len(points)", "8")
-	if _, err := r.Evaluate(contextOf(t), backend.EvaluateRequest{Expression: "-exec info", Context: "repl"}); !errors.As(err,
+	if _, err := r.Evaluate(contextOf(t), backend.EvaluateRequest{
+		Expression: "-exec info",
+		Context:    "repl",
+	}); !errors.As(err,
 		new(*backend.UnsupportedError)) {
 		t.Errorf("gdb's command gives %v", err)
 	}
@@ -298,7 +301,10 @@ func TestVariables(t *testing.T) {
 	}); err != nil || v.Value != "40" {
 		t.Errorf("setting points[0].X: %+v, %v", v, err)
 	}
-	if _, err := r.SetVariable(contextOf(t), backend.SetVariableRequest{Ref: ref, Name: "none", Value: "1"}); err == nil {
+	if _, err := r.SetVariable(contextOf(t), backend.SetVariableRequest{
+		Ref: ref, Name: "none",
+		Value: "1",
+	}); err == nil {
 		t.Error("a variable that is not there was set")
 	}
 	first, err := r.Resolve(contextOf(t), backend.FrameID{Thread: 1}, "points")

@@ -179,7 +179,8 @@ func (o *owner) Launch(_ context.Context, req backend.LaunchRequest) (backend.La
 	stop := o.describe()
 	stop.Reason, stop.Breakpoints = backend.ReasonEntry, nil
 	return backend.LaunchResult{
-		Pid: o.rank.pid, Stop: stop, Can: backend.Capabilities{Debugger: "Delve, for " + o.target().BinInfo().Producer(), Goroutines: true},
+		Pid: o.rank.pid, Stop: stop,
+		Can: backend.Capabilities{Debugger: "Delve, for " + o.target().BinInfo().Producer(), Goroutines: true},
 	}, nil
 }
 
@@ -239,7 +240,7 @@ func (o *owner) runTo(addrs []uint64) error {
 	return o.group.Continue() //nolint:wrapcheck // exitOf looks at it
 }
 
-// runEnded takes in that the rank stands, or has gone.
+// runEnded takes in that the rank has stopped, or is gone.
 func (o *owner) runEnded(err error) {
 	if e, gone := exitOf(err); gone {
 		o.gone(e)
@@ -301,7 +302,7 @@ const (
 	hardcoded        = -3
 )
 
-// describe says how the rank stands.
+// describe says why the rank is stopped.
 func (o *owner) describe() backend.Stopped {
 	t := o.target()
 	s := backend.Stopped{Reason: backend.ReasonPause, Thread: o.currentThread()}
@@ -337,7 +338,7 @@ func (o *owner) describe() backend.Stopped {
 // stopFrames is how many frames a Stopped event carries, unless the user's code is further out.
 const stopFrames = 16
 
-// describeHits says which breakpoints the threads stand at: several can have arrived at once.
+// describeHits says which breakpoints the threads have reached: several can have arrived at once.
 func (o *owner) describeHits(s *backend.Stopped) {
 	s.Reason = backend.ReasonBreakpoint
 	for _, th := range o.target().ThreadList() {

@@ -161,7 +161,7 @@ func (o *owner) Interrupt(context.Context) error {
 	return nil
 }
 
-// unseen does something for which the rank must stand, and lets it run on if it ran.
+// unseen does something for which the rank must be stopped, and lets it run again if it ran.
 func (o *owner) unseen(f func() error) error {
 	if o.b.State != base.Running {
 		return f()
@@ -189,7 +189,7 @@ func (o *owner) unseen(f func() error) error {
 	return err
 }
 
-// atBreakpoint reports whether a thread stands at a breakpoint, which an interrupt can arrive together with.
+// atBreakpoint reports whether a thread is at a breakpoint, which an interrupt can arrive together with.
 func (o *owner) atBreakpoint() bool {
 	for _, th := range o.target().ThreadList() {
 		if at := th.Breakpoint(); at != nil && at.Active && at.Breakpoint != nil && at.Breakpoint.Logical != nil {

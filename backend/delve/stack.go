@@ -110,8 +110,8 @@ func (o *owner) Threads(context.Context) ([]backend.Thread, error) {
 // maxFrames bounds a stack, as backend.StackTraceRequest says.
 const maxFrames = 10_000
 
-// stack returns the frames of a goroutine, without those by which cgo goes from Go to C. Where the C of a library without
-// debug information cannot be unwound, what the goroutine called it from is known all the same.
+// stack returns the frames of a goroutine, without those by which cgo goes from Go to C. Where the C of a library
+// without debug information cannot be unwound, what the goroutine called it from is known all the same.
 func (o *owner) stack(thread int) ([]proc.Stackframe, error) {
 	if frames, ok := o.stacks[thread]; ok {
 		return frames, nil

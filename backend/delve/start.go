@@ -15,7 +15,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// started is a program that stands at its very first instruction.
+// started is a program that is stopped at its very first instruction.
 type started struct {
 	group *proc.TargetGroup
 	pid   int

@@ -11,7 +11,8 @@ import (
 	"github.com/cohort-debugger/cohort/internal/modules"
 )
 
-// symbolTable is what one mapped file says of its symbols, which Delve knows of Go and of C with debug information only.
+// symbolTable is what one mapped file says of its symbols, which Delve knows of Go and of C with debug information
+// only.
 type symbolTable struct {
 	symbols []elf.Symbol
 	// file offset to address, of the parts that hold code

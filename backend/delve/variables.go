@@ -17,9 +17,13 @@ import (
 	"github.com/cohort-debugger/cohort/backend/base"
 )
 
-// How much of a value is loaded: in a line of variables, where it is opened or asked for, and as an argument in a stack.
+// How much of a value is loaded: in a line of variables, where it is opened or asked for, and as an argument in a
+// stack.
 var (
-	loadFull  = proc.LoadConfig{FollowPointers: true, MaxVariableRecurse: 1, MaxStringLen: 4096, MaxArrayValues: 100, MaxStructFields: -1}
+	loadFull = proc.LoadConfig{
+		FollowPointers: true, MaxVariableRecurse: 1, MaxStringLen: 4096, MaxArrayValues: 100,
+		MaxStructFields: -1,
+	}
 	loadBrief = proc.LoadConfig{MaxStringLen: 64, MaxArrayValues: 8, MaxStructFields: 8}
 )
 

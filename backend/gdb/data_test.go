@@ -45,7 +45,7 @@ func TestBreakpoints(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	// 3 goes, 1 and 2 stay and go on counting.
+	// 3 goes, 1 and 2 stay and continue counting.
 	s.breakAt("loop.c", backend.SourceBreakpoint{ID: 11, Line: 13, Condition: "i == 5"},
 		backend.SourceBreakpoint{ID: 12, Line: 13, HitCondition: "3"})
 	hits := func() (ids []int, i string) {
@@ -401,7 +401,13 @@ func TestEvaluate(t *testing.T) {
 	if err != nil || cmp.Diff([]byte{7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0}, mem) != "" {
 		t.Errorf("got %v, %v", mem, err)
 	}
-	for _, tt := range [][2]string{{"p calls", "0"}, {"print/x 255", "0xff"}, {"calls = 9", "9"}, {"-exec print calls + 1", "= 10"}, {"`echo hi\\n", "hi"}} {
+	for _, tt := range [][2]string{
+		{"p calls", "0"},
+		{"print/x 255", "0xff"},
+		{"calls = 9", "9"},
+		{"-exec print calls + 1", "= 10"},
+		{"`echo hi\\n", "hi"},
+	} {
 		r, err := s.eval(backend.ContextREPL, tt[0])
 		if err != nil || !strings.HasSuffix(r.Text, tt[1]) {
 			t.Errorf("%s gave %q, want %q (%v)", tt[0], r.Text, tt[1], err)
@@ -419,7 +425,10 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%q gave %+v", bad, r)
 		}
 	}
-	if r, err := s.Evaluate(testContext(t), backend.EvaluateRequest{Frame: backend.FrameID{Thread: 1}, Expression: "255", Context: backend.ContextREPL, Hex: true}); err != nil || r.Text != "0xff" {
+	if r, err := s.Evaluate(testContext(t), backend.EvaluateRequest{
+		Frame:      backend.FrameID{Thread: 1},
+		Expression: "255", Context: backend.ContextREPL, Hex: true,
+	}); err != nil || r.Text != "0xff" {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
@@ -507,7 +516,8 @@ func TestReadMemory(t *testing.T) {
 	if _, err := s.ReadMemory(testContext(t), a, -1); err == nil {
 		t.Error("a negative number of bytes was read")
 	}
-	if b, err := s.ReadMemory(testContext(t), a, base.MaxRead); err != nil || len(b) < 800000 || len(b) >= base.MaxRead {
+	if b, err := s.ReadMemory(testContext(t), a, base.MaxRead); err != nil || len(b) < 800000 ||
+		len(b) >= base.MaxRead {
 		t.Errorf("past the end of a mapping: %d bytes, %v", len(b), err)
 	}
 	// Also while it runs, and the way without /proc.

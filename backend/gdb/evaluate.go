@@ -87,7 +87,9 @@ var (
 
 // evaluatePrint evaluates once, effects included, by gdb's print, and shows the result's structure
 // from gdb's value history.
-func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, expr string) (backend.EvaluateResult, error) {
+func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, expr string) (
+	backend.EvaluateResult, error,
+) {
 	format := ""
 	if m := printCommand.FindStringSubmatch(expr); len(m) == 3 && m[2] != "" {
 		format, expr = m[1], m[2]
@@ -122,10 +124,13 @@ func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, 
 
 // evaluateQuietly evaluates without any effect on the program: three locks, because each alone has a
 // gap (registers, convenience variables, calls of overloaded operators).
-func (o *owner) evaluateQuietly(ctx context.Context, req backend.EvaluateRequest, expr string) (backend.EvaluateResult, error) {
+func (o *owner) evaluateQuietly(ctx context.Context, req backend.EvaluateRequest, expr string) (
+	backend.EvaluateResult, error,
+) {
 	fortran := o.isFortran(ctx, req.Frame)
 	if what := effect.Of(expr, fortran); what != "" {
-		return backend.EvaluateResult{}, fmt.Errorf("%s is not evaluated here, because %s would change the program; use the console for that", expr, what)
+		return backend.EvaluateResult{}, fmt.Errorf("%s is not evaluated here, because %s would change the program; "+
+			"use the console for that", expr, what)
 	}
 	unlock, err := o.lockProgram(ctx)
 	defer unlock()

@@ -97,7 +97,7 @@ func TestGdbRefusesToRunAfterSayingRunning(t *testing.T) {
 		t.Fatalf("got %+v, %v", res, err)
 	}
 	s.go_(backend.Continue)
-	if st := s.stop(); !strings.Contains(st.Text, "could not go on: Cannot insert breakpoint 2.") {
+	if st := s.stop(); !strings.Contains(st.Text, "could not continue: Cannot insert breakpoint 2.") {
 		t.Errorf("got %+v", st)
 	}
 }

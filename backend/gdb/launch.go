@@ -15,7 +15,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/executable"
 )
 
-// settings are made before anything else. Those that a gdb may lack are allowed to fail.
+// settings are made before anything else. Those that a gdb may not know are allowed to fail.
 var settings = []struct {
 	command  gdbmi.Command
 	optional bool
@@ -101,7 +101,9 @@ func (o *owner) startGdb(ctx context.Context, req backend.LaunchRequest, cwd str
 	return nil
 }
 
-func (o *owner) launchIn(ctx context.Context, req backend.LaunchRequest, env environment) (backend.LaunchResult, error) {
+func (o *owner) launchIn(ctx context.Context, req backend.LaunchRequest, env environment) (
+	backend.LaunchResult, error,
+) {
 	var none backend.LaunchResult
 	if err := o.applySettings(ctx); err != nil {
 		return backend.LaunchResult{}, err
@@ -256,7 +258,7 @@ func debugNote(program string, s backend.Stopped) string {
 		"unknown. Compile it with -g.", filepath.Base(program))
 }
 
-// refusedByGdb reports whether err is gdb's answer rather than the lack of one.
+// refusedByGdb reports whether err is an answer of gdb's, and not that there was none.
 func refusedByGdb(err error) bool {
 	_, ok := errors.AsType[*gdbmi.CommandError](err)
 	return ok
@@ -267,7 +269,8 @@ func message(err error) string {
 	if ce, ok := errors.AsType[*gdbmi.CommandError](err); ok {
 		text := strings.TrimSuffix(ce.Msg, ".")
 		if strings.Contains(text, "Couldn't write extended state status") {
-			text += " (a gdb before 14 cannot set vector registers, nor call functions of the program, on this processor)"
+			text += " (a gdb before 14 cannot set vector registers, nor call functions of the program, on this " +
+				"processor)"
 		}
 		return text
 	}

@@ -122,7 +122,8 @@ func (o *owner) end(why string) {
 	if o.core != nil {
 		_ = o.core.Close() // read only
 	}
-	if why == "" && o.core == nil && (o.b.State == base.Stopped || o.b.State == base.Running || o.b.State == base.Starting && o.pid != 0) {
+	if why == "" && o.core == nil &&
+		(o.b.State == base.Stopped || o.b.State == base.Running || o.b.State == base.Starting && o.pid != 0) {
 		o.b.Publish(backend.Event{Exited: &backend.Exited{Signal: "SIGKILL"}})
 	}
 	o.done = true
@@ -134,7 +135,7 @@ func (o *owner) send(ctx context.Context, c gdbmi.Command) (gdbmi.Record, error)
 	return r, ended(err)
 }
 
-// ended turns the death of gdb under a request into the type that package backend promises.
+// ended turns the death of gdb under a request into the type that package backend documents.
 func ended(err error) error {
 	if dead, ok := errors.AsType[*gdbmi.DeadError](err); ok {
 		return &backend.EndedError{Why: dead.Error()}
@@ -288,6 +289,6 @@ func (o *owner) lateResult(r gdbmi.Record) {
 			return
 		}
 	}
-	text := fmt.Sprintf("The rank could not go on: %s", r.Fields().OptString("msg"))
+	text := fmt.Sprintf("The rank could not continue: %s", r.Fields().OptString("msg"))
 	o.halt(ctx, backend.Stopped{Reason: backend.ReasonPause, Thread: f.OptInt("current-thread-id", 1), Text: text})
 }

@@ -23,7 +23,7 @@ type plan struct {
 	command gdbmi.Command // as given, to be given again when a stop is none of the user's
 	// after the first stop by which command is done: a step out of the interposer, then the user's
 	then *gdbmi.Command
-	// where the user stood: a way out of the interposer that ends on another line was the step; 0: it never is
+	// where the user was: a way out of the interposer that ends on another line was the step; 0: it never is
 	thenLine int
 	// a step out of an MPI call that began at this breakpoint of gdb's: another place of it within the call, MPI's own
 	// function below the interposer's, does not end it; "": every breakpoint does

@@ -16,7 +16,7 @@ import (
 // stopFrames is how many frames a Stopped event carries.
 const stopFrames = 16
 
-// stop takes in *stopped: it goes on by itself where the stop is none of the user's, and else publishes it.
+// stop takes in *stopped: it continues by itself where the stop is none of the user's, and else publishes it.
 func (o *owner) stop(r gdbmi.Record) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -217,8 +217,8 @@ func (o *owner) describeSignal(ctx context.Context, s *backend.Stopped) {
 	}
 }
 
-// isFault tells whether a signal has the address of a fault: the kernel sent it for one (0 and below: a process did), and
-// knows the address (128, SI_KERNEL: it does not).
+// isFault tells whether a signal has the address of a fault: the kernel sent it for one (0 and below: a process did),
+// and knows the address (128, SI_KERNEL: it does not).
 func isFault(signal string, code int) bool {
 	const siKernel = 128
 	return slices.Contains([]string{"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"}, signal) && code > 0 && code != siKernel

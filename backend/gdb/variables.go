@@ -273,7 +273,8 @@ func (o *owner) mapEntries(ctx context.Context, n *node, kids []varobj, hex bool
 }
 
 // wideRegisters are left out: their values are long and are asked for by name when they matter.
-var wideRegisters = regexp.MustCompile(`^([xyzk]?mm\d*|[xyz]mm.*|st\d|k\d|v\d+|q\d+|d\d+|s\d+|h\d+|b\d+|z\d+|p\d+|vs\d+` +
+var wideRegisters = regexp.MustCompile(`^([xyzk]?mm\d*|[xyz]mm.*|st\d|k\d|v\d+|q\d+|d\d+|s\d+|h\d+|b\d+|z\d+|` +
+	`p\d+|vs\d+` +
 	`|f[a-z]*\d*|mxcsr|.*_raw|ftag|fctrl|fstat|[abcd][lhx]|[sd]il|[sb]pl|[sd]i|[sb]p|e[a-d]x|e[sd]i|e[sb]p|r\d+[lwd])$`)
 
 func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesRequest) ([]backend.Variable, error) {

@@ -78,12 +78,13 @@ func (o *owner) createVar(ctx context.Context, at backend.FrameID, expr string) 
 
 // intrinsic are names that gdb takes for functions in Fortran, also where a variable has them; rank and size are in
 // most MPI programs.
-var intrinsic = regexp.MustCompile(`(?i)^(abs|allocated|associated|ceiling|cmplx|floor|kind|lbound|loc|mod|modulo|rank|shape|size|ubound)$`)
+var intrinsic = regexp.MustCompile(`(?i)^(abs|allocated|associated|ceiling|cmplx|floor|` +
+	`kind|lbound|loc|mod|modulo|rank|shape|size|ubound)$`)
 
 // named carries out f with an expression, and where gdb refuses it with the name that a variable of the frame has which
 // gdb does not understand by its name alone. It returns the expression that was meant.
-func named[T any](ctx context.Context, o *owner, at backend.FrameID, expr string, f func(expr string) (T, error)) (T, string,
-	error,
+func named[T any](ctx context.Context, o *owner, at backend.FrameID, expr string, f func(expr string) (T, error)) (
+	T, string, error,
 ) {
 	v, err := f(expr)
 	if err != nil && intrinsic.MatchString(expr) {

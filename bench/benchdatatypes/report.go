@@ -112,7 +112,8 @@ Written by `+"`make bench-datatypes`"+` (bench/benchdatatypes) on %s, in %.0f mi
 * Machine: %s. Load before the first run: %s. Cohort %s.
 * %d rounds; figures are medians, in brackets quartiles.
 * %s.
-`, r.Machine.Began.Format("2006-01-02"), r.Machine.Minutes, r.Machine.String(), r.Machine.Load, r.Machine.Cohort, r.Options.Rounds, r.versions())
+`, r.Machine.Began.Format("2006-01-02"), r.Machine.Minutes, r.Machine.String(), r.Machine.Load,
+		r.Machine.Cohort, r.Options.Rounds, r.versions())
 	r.createTable(&b)
 	r.viewTable(&b)
 	r.loopTable(&b)
@@ -142,7 +143,8 @@ func (r *Report) createTable(b *strings.Builder) {
 	fmt.Fprint(b, `
 ## What the registry costs the program
 
-The same program without and with the interposer, in turn. Memory is what the process grew by between a tenth of the work and its end.
+The same program without and with the interposer, in turn. Memory is what the process grew by between a tenth of the
+work and its end.
 
 | MPI | what | without, µs a type | with, µs | ratio | memory without | with | target |
 |---|---|--:|--:|--:|--:|--:|---|
@@ -160,7 +162,8 @@ The same program without and with the interposer, in turn. Memory is what the pr
 			verdict(q.Median <= p.Kind.Target))
 	}
 	fmt.Fprint(b, `
-Bytes that a live vector type takes (4 arguments, 32 bytes, included): resident memory of the process by the number of types.
+Bytes that a live vector type takes (4 arguments, 32 bytes, included): resident memory of the process by the number of
+types.
 
 | MPI | without | with | Cohort's | target: 200 and 32 |
 |---|--:|--:|--:|---|
@@ -180,7 +183,8 @@ func (r *Report) viewTable(b *strings.Builder) {
 	fmt.Fprint(b, `
 ## The decoder, in a gdb session
 
-A gdb as an agent has it (MI, package backend/gdb), stopped in a program with a buffer of 10^8 doubles and a matrix of 10^6 rows. Everything is read anew for each command.
+A gdb as an agent has it (MI, package backend/gdb), stopped in a program with a buffer of 10^8 doubles and a matrix of
+10^6 rows. Everything is read anew for each command.
 
 | MPI | command | ms | target |
 |---|---|--:|---|
@@ -202,8 +206,9 @@ func (r *Report) loopTable(b *strings.Builder) {
 	fmt.Fprintf(b, `
 ## Against loops of gdb's own
 
-The same column, printed one element at a time in a plain gdb (batch mode, into a file), %d elements; mpipp prints all 10^6, each with its address in the datatype and in
-memory. The target, at least 20 times as fast, is for loops that evaluate an expression for each element.
+The same column, printed one element at a time in a plain gdb (batch mode, into a file), %d elements; mpipp prints all
+10^6, each with its address in the datatype and in memory. The target, at least 20 times as fast, is for loops that
+evaluate an expression for each element.
 
 | MPI | loop | µs an element | mpipp is faster by | target |
 |---|---|--:|--:|---|

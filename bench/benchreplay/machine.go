@@ -35,7 +35,8 @@ func Look(ctx context.Context, mpis []string) Machine {
 	m := Machine{
 		CPU: fieldOf("/proc/cpuinfo", "model name", ":"), Cores: launch.Cores(),
 		Memory: fieldOf("/proc/meminfo", "MemTotal", ":"),
-		System: strings.Trim(fieldOf("/etc/os-release", "PRETTY_NAME", "="), `"`), MPIs: map[string]string{}, Cohort: launch.Version(), Began: time.Now(),
+		System: strings.Trim(fieldOf("/etc/os-release", "PRETTY_NAME", "="), `"`), MPIs: map[string]string{},
+		Cohort: launch.Version(), Began: time.Now(),
 	}
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {

@@ -11,10 +11,11 @@ func (r *Report) paperTable(b *strings.Builder, mpi string) {
 	fmt.Fprintf(b, `
 ## %s: in the form of Table 1 of Netzer and Miller
 
-Messages sent and traced, of the last recording in mode racing, and how far that is from the least trace of that run (a lower bound by cliques,
-causal.Bound); the overhead of tracing all messages (mode full) and of tracing racing messages only (mode racing). Mode order traces all receives with a
-wildcard. The success of a poll (tsp, iprobe) is always traced: so is its message, racing or not. Below each row, in
-italics, that of the paper (a 64-node CM-5 for tycho, a 32-node iPSC/2 for the others).
+Messages sent and traced, of the last recording in mode racing, and how far that is from the least trace of that run (a
+lower bound by cliques, causal.Bound); the overhead of tracing all messages (mode full) and of tracing racing messages
+only (mode racing). Mode order traces all receives with a wildcard. The success of a poll (tsp, iprobe) is always
+traced: so is its message, racing or not. Below each row, in italics, that of the paper (a 64-node CM-5 for tycho, a
+32-node iPSC/2 for the others).
 
 | program | messages sent | traced | %% | optimal | order | all (full) | racing |
 |---|--:|--:|--:|---|--:|--:|--:|

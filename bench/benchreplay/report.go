@@ -76,14 +76,19 @@ it also writes the figures of each run.
 
 * Machine: %s. Load before the first run: %s.
 * %s; programs and interposer compiled by their mpicc, programs with -O2. Cohort %s.
-* The columns are run in turn, %d rounds, beginning with another column each round. Times are medians, in seconds, with quartiles in
-  brackets; they are of the measured part of the program (from when the last rank began it to when the last one ended it), without starting the job.
-* **bare**: the program alone. **unrecorded**: with the interposer, recording nothing. **order**, **racing**, **full**: recorded in that mode. **replay**: of
-  the order recording of that round. Each replay was checked to have taken the same messages in the same order, with the same content, as its recording.
-* Ratios (×) are to the unrecorded program with the same yielding. Where there are more ranks than cores, Cohort lets MPICH's blocking calls yield, in every
-  column but bare; ratios are to *unrecorded* there, as recording alone is what they are about, and *bare* shows what the program takes when left alone
-  (it spins; a run was ended after 5 s). Sizes are smaller there. Open MPI yields by itself; ratios are to *bare*. In brackets: quartiles of the ratios round by round.
-`, r.Machine.Began.Format("2006-01-02"), r.Machine.Minutes, r.Machine.String(), r.Machine.Load, strings.Join(versions, " and "), r.Machine.Cohort, r.Rounds)
+* The columns are run in turn, %d rounds, beginning with another column each round. Times are medians, in seconds, with
+  quartiles in brackets; they are of the measured part of the program (from when the last rank began it to when the
+  last one ended it), without starting the job.
+* **bare**: the program alone. **unrecorded**: with the interposer, recording nothing. **order**, **racing**, **full**:
+  recorded in that mode. **replay**: of the order recording of that round. Each replay was checked to have taken the
+  same messages in the same order, with the same content, as its recording.
+* Ratios (×) are to the unrecorded program with the same yielding. Where there are more ranks than cores, Cohort lets
+  MPICH's blocking calls yield, in every column but bare; ratios are to *unrecorded* there, as recording alone is what
+  they are about, and *bare* shows what the program takes when left alone (it spins; a run was ended after 5 s). Sizes
+  are smaller there. Open MPI yields by itself; ratios are to *bare*. In brackets: quartiles of the ratios round by
+  round.
+`, r.Machine.Began.Format("2006-01-02"), r.Machine.Minutes, r.Machine.String(), r.Machine.Load,
+		strings.Join(versions, " and "), r.Machine.Cohort, r.Rounds)
 }
 
 func (r *Report) timesTable(b *strings.Builder, mpi string) {
@@ -150,8 +155,9 @@ func (r *Report) jobsTable(b *strings.Builder) {
 	b.WriteString(`
 ## Whole jobs
 
-What a job takes besides the measured part of its program, in seconds: starting the launcher, Cohort's agents and MPI, ending them, what the program does
-to make its data and to check its answer, and (after a recording) reading and packing what was recorded. Medians over all programs and rounds.
+What a job takes besides the measured part of its program, in seconds: starting the launcher, Cohort's agents and MPI,
+ending them, what the program does to make its data and to check its answer, and (after a recording) reading and
+packing what was recorded. Medians over all programs and rounds.
 
 `)
 	fmt.Fprintf(b, "| MPI | ranks |%s |\n|---|--:|%s\n", columnNames(), strings.Repeat("--:|", len(Columns())))
@@ -211,7 +217,8 @@ func (r *Report) sizesTable(b *strings.Builder) {
 	b.WriteString(`
 ## Sizes on disk
 
-Whole trace files, headers included; per wildcard receive in mode order (the target is at most 1.0), per event in mode full.
+Whole trace files, headers included; per wildcard receive in mode order (the target is at most 1.0), per event in mode
+full.
 
 | program | MPI | events | messages | wildcard receives | order: bytes | per wildcard | full: bytes | per event |
 |---|---|--:|--:|--:|--:|--:|--:|--:|

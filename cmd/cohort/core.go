@@ -16,13 +16,16 @@ func newCoreCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "core [flags] [PROGRAM] CORE...",
 		Short: "Look at the core files of a program's ranks, all at once",
-		Long: `Opens the core files that the ranks of one run have left and shows all of them in the terminal, as "cohort debug" shows a job that has stopped:
-stacks, variables, MPI handles (mpipp), on one rank or on rank sets. Nothing is run, and nothing can be changed.
+		Long: `Opens the core files that the ranks of one run have left and shows all of them in the terminal,
+as "cohort debug" shows a job that has stopped: stacks, variables, MPI handles (mpipp), on one rank or on rank
+sets. Nothing is run, and nothing can be changed.
 
-Which rank a core file was is found in its memory or in the environment of its process. PROGRAM must be the very build that was running; without it, it
-is the one that the core files name. docs/core.md says how to get core files.
+Which rank a core file was is found in its memory or in the environment of its process. PROGRAM must be the
+very build that was running; without it, it is the one that the core files name. docs/core.md says how to get
+core files.
 
-With --batch commands are carried out without a terminal, as in "cohort debug --batch"; without -x they are "ranks" and "bt".`,
+With --batch commands are carried out without a terminal, as in "cohort debug --batch"; without -x they are
+"ranks" and "bt".`,
 		Example: `  cohort core ./heat core.*
   cohort core --batch -x ranks -x bt -x locals -x mpipp -x '[all] p step' ./heat core.4711 core.4712`,
 		Args: cobra.ArbitraryArgs,
@@ -34,7 +37,8 @@ With --batch commands are carried out without a terminal, as in "cohort debug --
 		},
 	}
 	f.addFlags(cmd)
-	cmd.Flags().BoolVar(&f.launch.ShowLibraryThreads, "library-threads", false, "show the threads of the MPI library too")
+	cmd.Flags().BoolVar(&f.launch.ShowLibraryThreads, "library-threads", false,
+		"show the threads of the MPI library too")
 	return cmd
 }
 

@@ -16,12 +16,15 @@ func newCutCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cut RECORDING --at RANK:EVENT",
 		Short: "Print the causal cut of an event of a recording",
-		Long: `Prints the causal cut of an event: for every rank the earliest position that holds all that happened before the event. It is where a
-causal breakpoint stops the other ranks. Events are numbered from 1 on each rank; "2:17" is the 17th of rank 2.
+		Long: `Prints the causal cut of an event: for every rank the earliest position that holds all that
+happened before the event. It is where a causal breakpoint stops the other ranks. Events are numbered from 1
+on each rank; "2:17" is the 17th of rank 2.
 
-A standard send of 4,000 bytes or more counts as over only when its receive was posted, as MPIs send such messages by rendezvous.
+A standard send of 4,000 bytes or more counts as over only when its receive was posted, as MPIs send such
+messages by rendezvous.
 
-The cut is computed from the event graph. A recording in order mode has none yet: it is replayed once, and the graph is kept in the recording.`,
+The cut is computed from the event graph. A recording in order mode has none yet: it is replayed once, and the
+graph is kept in the recording.`,
 		Example: `  cohort cut tsp.cohort --at 2:17
   cohort cut tsp.cohort --at 2:17 --json | jq .cut`,
 		Args: oneRecording(" --at 2:17"),

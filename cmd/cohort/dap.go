@@ -23,9 +23,10 @@ func newDAPCommand(std streams) *cobra.Command {
 		Short: "Serve the Debug Adapter Protocol, on stdio or a socket",
 		Long: `Serves the Debug Adapter Protocol for editors and scripts: VS Code, Neovim, Emacs and others.
 
-Without --listen it talks on standard input and output to one client, which is how editors start it. With --listen several clients
-may share one job: the first launches, the others attach. On TCP each must send the token as the argument "token" of launch or attach;
-a Unix socket is protected by its directory. docs/dap.md has the launch arguments and what Cohort adds to the protocol.`,
+Without --listen it talks on standard input and output to one client, which is how editors start it. With
+--listen several clients may share one job: the first launches, the others attach. On TCP each must send the
+token as the argument "token" of launch or attach; a Unix socket is protected by its directory. docs/dap.md
+has the launch arguments and what Cohort adds to the protocol.`,
 		Example: `  cohort dap                                  an editor starts this
   cohort dap --listen unix:/run/user/1000/cohort.sock
   cohort dap --listen 127.0.0.1:7777          prints a token

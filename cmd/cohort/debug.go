@@ -18,10 +18,12 @@ func newDebugCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug [flags] (-- PROGRAM [ARGUMENT...] | RECORDING)",
 		Short: "Debug all ranks of a program, or of a recording, in the terminal",
-		Long: `Starts an MPI program with every rank under a debugger and shows all of them in the terminal; ? lists the keys there. With a recording
-(NAME.cohort, see "cohort record") it is replayed: the ranks take the same messages in the same order as when it was recorded, and causal breakpoints work.
+		Long: `Starts an MPI program with every rank under a debugger and shows all of them in the terminal; ?
+lists the keys there. With a recording (NAME.cohort, see "cohort record") it is replayed: the ranks take the
+same messages in the same order as when it was recorded, and causal breakpoints work.
 
-With --batch commands are carried out without a terminal, for scripts and bug reports; -x gives a command, and may be repeated:
+With --batch commands are carried out without a terminal, for scripts and bug reports; -x gives a command, and
+may be repeated:
 ` + dap.ConsoleHelp() + `
 Everything else is an expression of the program's language, evaluated in the innermost frame with source.
 
@@ -29,8 +31,10 @@ After a command that resumes ranks, the next one waits until these have stopped 
 and that is said. The first Ctrl-C pauses all ranks and carries out the rest of the commands, the second ends the session. A command that is refused ends it with status 1.`,
 		Example: `  cohort debug -n 4 -- ./heat 64
   cohort debug tsp.cohort
-  cohort debug --batch -n 4 -x 'break exchange_halo mode all' -x continue -x 'mpipp block->column_type grid' -- ./heat 64
-  cohort debug --batch tsp.cohort -x 'break receive_task ranks 2 mode causal if tasks_received == 3' -x continue -x ranks`,
+  cohort debug --batch -n 4 -x 'break exchange_halo mode all' -x continue \
+    -x 'mpipp block->column_type grid' -- ./heat 64
+  cohort debug --batch tsp.cohort -x 'break receive_task ranks 2 mode causal if tasks_received == 3' \
+    -x continue -x ranks`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, positional []string) error {
 			if err := debugTarget(cmd, positional, args); err != nil {
@@ -42,15 +46,18 @@ and that is said. The first Ctrl-C pauses all ranks and carries out the rest of 
 	}
 	flags := cmd.Flags()
 	flags.IntVarP(&args.Ranks, "ranks", "n", 0, "number of ranks of a live run (default 4)")
-	flags.StringVar(&args.MPI, "mpi", "", "mpich, openmpi or the `PATH` of an mpiexec; default: the MPI that the program is linked to")
+	flags.StringVar(&args.MPI, "mpi", "",
+		"mpich, openmpi or the `PATH` of an mpiexec; default: the MPI that the program is linked to")
 	flags.StringArrayVar(&args.LauncherArgs, "launcher-arg", nil, "further argument of mpiexec; may be repeated")
 	flags.StringVar(&args.Yield, "yield", "auto", "let waiting ranks yield their core: auto, on or off")
 	f.addFlags(cmd)
-	flags.StringVar(&args.Debugger, "debugger", "", "gdb or delve for all ranks; default: delve for Go programs, gdb for others")
+	flags.StringVar(&args.Debugger, "debugger", "",
+		"gdb or delve for all ranks; default: delve for Go programs, gdb for others")
 	flags.StringVar(&args.Program, "program", "", "in a replay: another copy of the recorded program")
 	flags.BoolVar(&args.IncompleteOK, "incomplete-ok", false,
 		"replay a recording that holds calls which replay does not cover")
-	flags.IntVar(&args.BoundBuffering, "bound-buffering", 0, "in a replay: hold senders back, so that at most `N` messages wait at a rank for their receives")
+	flags.IntVar(&args.BoundBuffering, "bound-buffering", 0,
+		"in a replay: hold senders back, so that at most `N` messages wait at a rank for their receives")
 	flags.BoolVar(&args.NoInterpose, "no-interpose", false,
 		"debug without Cohort's library in the ranks: no mpipp, no positions")
 	return cmd
@@ -86,7 +93,7 @@ func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchA
 		}
 		args.Recording = path
 	case dash < 0:
-		return usageError("%q stands after a recording. To debug a program, write it after \"--\": cohort debug -n 4 "+
+		return usageError("%q follows a recording. To debug a program, write it after \"--\": cohort debug -n 4 "+
 			"-- %s", positional[1], strings.Join(positional, " "))
 	default:
 		return usageError("A recording (%s) and a program (%s) were given; one of them is possible.", positional[0],

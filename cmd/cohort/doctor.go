@@ -15,9 +15,9 @@ func newDoctorCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check gdb, MPI and compilers, and what is unavailable without them",
-		Long: `Doctor checks what Cohort needs: gdb and whether it may trace, MPI installations and whether the interposer
-builds with them, compilers, cores, shared memory, the terminal. For what is missing it reports what is unavailable
-without it, and how to fix that.
+		Long: `Doctor checks what Cohort needs: gdb and whether it may trace, MPI installations and whether
+the interposer builds with them, compilers, cores, shared memory, the terminal. For what is missing it reports
+what is unavailable without it, and how to fix that.
 
 The exit status is 1 if something essential is missing.`,
 		Args: noArguments,

@@ -42,8 +42,8 @@ func (f *frontEnd) run(cmd *cobra.Command, std streams, title string, commands .
 		return usageError("-x needs --batch.")
 	}
 	if !f.batch && !isTerminal(std.In) {
-		return usageError("Standard input is not a terminal, so the terminal interface cannot work. Use --batch with -x " +
-			"commands, or \"cohort dap\".")
+		return usageError("Standard input is not a terminal, so the terminal interface cannot work. Use --batch " +
+			"with -x commands, or \"cohort dap\".")
 	}
 	if len(f.commands) > 0 {
 		commands = f.commands

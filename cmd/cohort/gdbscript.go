@@ -18,8 +18,9 @@ func newGdbScriptCommand(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "gdb-script",
 		Short: "Print the path of a script that gives plain gdb mpipp and printers for MPI handles",
-		Long: `Prints the path of a script for gdb, which is written if need be. It gives gdb, and what is built on it, the command mpipp and printers for variables
-of MPI handle types. The rank must run with Cohort's library, whose path "cohort library" prints. The script's path stays the same, so ~/.gdbinit may name it.`,
+		Long: `Prints the path of a script for gdb, which is written if need be. It gives gdb, and what is
+built on it, the command mpipp and printers for variables of MPI handle types. The rank must run with Cohort's
+library, whose path "cohort library" prints. The script's path stays the same, so ~/.gdbinit may name it.`,
 		Example: `  gdb -x $(cohort gdb-script) -ex "set environment LD_PRELOAD $(cohort library ./heat)" ./heat
   gdb -x $(cohort gdb-script) ./heat core
   echo "source $(cohort gdb-script)" >> ~/.gdbinit`,
@@ -65,8 +66,9 @@ func newLibraryCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "library [--mpi MPI] [PROGRAM]",
 		Short: "Print the path of Cohort's library for a program, or for an MPI",
-		Long: `Prints the path of libcohort.so for the MPI that PROGRAM is linked to, or for --mpi; it is built if need be. Ranks that other tools start, such as
-plain gdb, are given it with LD_PRELOAD; then their MPI handles can be decoded, also in the core files that they leave.`,
+		Long: `Prints the path of libcohort.so for the MPI that PROGRAM is linked to, or for --mpi; it is
+built if need be. Ranks that other tools start, such as plain gdb, are given it with LD_PRELOAD; then their
+MPI handles can be decoded, also in the core files that they leave.`,
 		Example: `  mpiexec -n 4 env LD_PRELOAD=$(cohort library ./heat) ./heat
   cohort library --mpi openmpi`,
 		Args: cobra.ArbitraryArgs,
@@ -97,6 +99,7 @@ plain gdb, are given it with LD_PRELOAD; then their MPI handles can be decoded, 
 			return say(std.Out, library.Path+"\n")
 		},
 	}
-	cmd.Flags().StringVar(&mpi, "mpi", "", "mpich, openmpi or the `PATH` of an mpiexec; default: the MPI that the program is linked to")
+	cmd.Flags().StringVar(&mpi, "mpi", "",
+		"mpich, openmpi or the `PATH` of an mpiexec; default: the MPI that the program is linked to")
 	return cmd
 }

@@ -17,12 +17,16 @@ func newTraceMinimizeCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "minimize RECORDING [-o OUTPUT]",
 		Short: "Reduce a recording to the decisions that its replay needs",
-		Long: `Writes a recording of the same run that holds only the wildcard decisions that a replay needs: those of receives and probes that could have taken another
-message ("cohort races" lists them). The others take what they took in any case. Failed polls, and the order in which Waitany and its kin complete requests, are kept.
+		Long: `Writes a recording of the same run that holds only the wildcard decisions that a replay needs:
+those of receives and probes that could have taken another message ("cohort races" lists them). The others
+take what they took in any case. Failed polls, and the order in which Waitany and its like complete requests,
+stay as they are.
 
-It says how far that is from the least possible trace: Netzer & Miller's lower bound on the messages that a trace must tell of.
+It says how far that is from the least possible trace: Netzer & Miller's lower bound on the messages that a
+trace must tell of.
 
-The event graph is needed: a recording in order or racing mode is replayed once to obtain it, and it is kept in the recording. The output replays like any other recording.`,
+The event graph is needed: a recording in order or racing mode is replayed once to obtain it, and it is kept
+in the recording. The output replays like any other recording.`,
 		Example: `  cohort trace minimize tsp.cohort
   cohort trace minimize tsp.cohort -o small.cohort --json`,
 		Args: oneRecording(""),

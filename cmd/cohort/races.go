@@ -57,16 +57,19 @@ func newRacesCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "races RECORDING",
 		Short: "Report the message races of a recording: what else each wildcard receive could have taken",
-		Long: `Reports each frontier race (Netzer & Miller): two messages of different senders of which one receive or probe with MPI_ANY_SOURCE could have taken either,
-because the one that it did not take does not depend on what it took. Races are grouped by the place of the receive and the places of the two
-sends; for each group it is said how often, on which ranks, and whether the messages differ:
+		Long: `Reports each frontier race (Netzer & Miller): two messages of different senders of which one
+receive or probe with MPI_ANY_SOURCE could have taken either, because the one that it did not take does not
+depend on what it took. Races are grouped by the place of the receive and the places of the two sends; for
+each group it is said how often, on which ranks, and whether the messages differ:
 
   could have changed the result      they differ in length, tag or content
   equal but for their senders        only a program that looks at MPI_SOURCE can tell them apart
-  unknown                            same length, and the recording does not have the contents (those of large messages are not compared)
+  unknown                            same length, and the recording does not have the contents (those of large messages
+                                     are not compared)
 
-Races are found in the event graph. A recording in order or racing mode has none yet: it is replayed once, and the graph is kept in the recording.
-Failed polls and the order in which Waitany and its kin complete requests are nondeterministic too, and are recorded, but are no races between messages.`,
+Races are found in the event graph. A recording in order or racing mode has none yet: it is replayed once, and
+the graph is kept in the recording. Failed polls and the order in which Waitany and its like complete requests
+are nondeterministic too, and are recorded, but are no races between messages.`,
 		Example: `  cohort races tsp.cohort
   cohort races tsp.cohort --explain 1
   cohort races tsp.cohort --to 0 --only differ

@@ -166,7 +166,8 @@ func groupText(b *strings.Builder, g *session.RaceGroup, style *raceStyle) {
 	if e.Probe {
 		what = "probe"
 	}
-	line("to do", "if this is not intended, name the source in the %s at %s", what, g.Receive.Where(session.Below(style.Dir)))
+	line("to do", "if this is not intended, name the source in the %s at %s", what,
+		g.Receive.Where(session.Below(style.Dir)))
 }
 
 func messageSize(m *session.RaceMessage) string {

@@ -17,26 +17,30 @@ func newRecordCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record -n RANKS -o NAME.cohort [flags] -- PROGRAM [ARGUMENTS]",
 		Short: "Run a program at full speed and record the order of its messages",
-		Long: `Record runs an MPI program at full speed, without a debugger, and leaves a recording: a directory from which
-"cohort replay" and "cohort debug" run it again, each message in the same order.
+		Long: `Record runs an MPI program at full speed, without a debugger, and leaves a recording: a
+directory from which "cohort replay" and "cohort debug" run it again, each message in the same order.
 
-With --mode racing only the receives that could have taken another message are recorded. To know which they are, each message of the program
-carries a header of 24 to 128 bytes with vector time; all ranks do, or none does. It does not cover MPI_THREAD_MULTIPLE.
+With --mode racing only the receives that could have taken another message are recorded. To know which they
+are, each message of the program carries a header of 24 to 128 bytes with vector time; all ranks do, or none
+does. It does not cover MPI_THREAD_MULTIPLE.
 
 The program's output passes through as it is; with --label each line carries the rank that wrote it.
 
-What MPI_Wtime returns is recorded, and a replay returns it again. With --record-time the same holds for the C library's clocks and random
-numbers (clock_gettime, gettimeofday, time, clock, timespec_get, getrusage, times; getrandom, getentropy, arc4random), as far as the program
-and its libraries ask for them between MPI_Init and MPI_Finalize. What is read from /dev/urandom is not recorded (the recording is marked incomplete);
-the processor's own counters and random instructions (rdtsc, rdrand) cannot be seen. rand() and random() are determined by their seeds.
+What MPI_Wtime returns is recorded, and a replay returns it again. With --record-time the same holds for the C
+library's clocks and random numbers (clock_gettime, gettimeofday, time, clock, timespec_get, getrusage, times;
+getrandom, getentropy, arc4random), as far as the program and its libraries ask for them between MPI_Init and
+MPI_Finalize. What is read from /dev/urandom is not recorded (the recording is marked incomplete); the
+processor's own counters and random instructions (rdtsc, rdrand) cannot be seen. rand() and random() are
+determined by their seeds.
 
-On a terminal a line below the program's output shows how far the run is. At the end the traces are packed, and a summary says what was
-recorded, and of ranks that did not end well where they ended.
+On a terminal a line below the program's output shows how far the run is. At the end the traces are packed,
+and a summary says what was recorded, and of ranks that did not end well where they ended.
 
-The exit status is the program's: 0 if all ranks ended with 0, else that of the rank that failed first (128 plus the number of
-the signal if one ended it). With --strict it is 1 if that is 0 and the recording does not hold the whole run (a full disk, a call
-that is not covered). If nothing was started, because something is wrong with what was asked, it is 2. The recording is kept
-even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends the run.`,
+The exit status is the program's: 0 if all ranks ended with 0, else that of the rank that failed first (128
+plus the number of the signal if one ended it). With --strict it is 1 if that is 0 and the recording does not
+hold the whole run (a full disk, a call that is not covered). If nothing was started, because something is
+wrong with what was asked, it is 2. There is a recording even if a rank is killed, the program aborts, the
+launcher dies or Ctrl-C ends the run.`,
 		Example: `  cohort record -n 4 -o tsp.cohort -- ./tsp cities18.txt
   cohort record -n 4 -o tsp.cohort --force --mode full -- ./tsp cities18.txt
   cohort record -n 64 -o big.cohort --launcher-arg --hostfile --launcher-arg hosts -- ./prog`,
@@ -74,7 +78,7 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 				}
 			}
 			if err != nil {
-				return fmt.Errorf("%w; what had been recorded until then is kept in %s", err, o.Dir)
+				return fmt.Errorf("%w; what had been recorded until then is in %s", err, o.Dir)
 			}
 			code := result.Status()
 			if strict && code == exitOK && len(recordMissing(result)) > 0 {

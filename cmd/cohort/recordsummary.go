@@ -85,8 +85,8 @@ func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts
 		end += "  WARNING: " + text + "\n"
 	}
 	if len(missing) > 0 { // the last line: it must not be missed
-		end += "  The recording is NOT COMPLETE: a replay does not give back the whole run. (record --strict makes that " +
-			"an error.)\n"
+		end += "  The recording is NOT COMPLETE: a replay does not give back the whole run. (record --strict makes " +
+			"that an error.)\n"
 	}
 	io.WriteString(w, head+b.String()+next+end) //nolint:errcheck // nowhere else to say it
 }
@@ -99,7 +99,8 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *recording.Summa
 		fmt.Fprintf(b, "  events: %s\n", classes)
 	}
 	if s.Values > 0 {
-		fmt.Fprintf(b, "  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n",
+		fmt.Fprintf(b,
+			"  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n",
 			prose.Count(s.Values, "value"))
 	}
 	var asked []string

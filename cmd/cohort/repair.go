@@ -17,9 +17,10 @@ func newTraceRepairCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repair RECORDING [-o OUTPUT]",
 		Short: "Save what is whole of a recording whose traces are cut off or damaged",
-		Long: `Writes a recording with what is whole of one whose traces lack bytes or are damaged, as after a crash of the machine, or a copy that was broken off. Of a
-damaged trace the chunks before the damage are kept whose checksums hold, up to the last event of which all is known. The output replays as far as the ranks with damaged traces go.
-The recording itself is left as it is.
+		Long: `Writes what is intact of a recording whose traces are damaged or cut off, as after a crash of
+the machine, or an incomplete copy, as a new recording. Of a damaged trace it takes the chunks before the
+damage whose checksums are right, up to the last event of which all is known. The output replays as far as the
+ranks with damaged traces go. The recording itself is not changed.
 
 A recording in racing mode is refused: what is lost of it may be about any event before.`,
 		Example: `  cohort trace repair run.cohort
@@ -79,7 +80,7 @@ func repairText(from string, rec *recording.Recording, report []recording.Repair
 		if r.Of > 0 {
 			of = fmt.Sprintf(" of %d", r.Of)
 		}
-		fmt.Fprintf(&b, "Rank %d: events 1 to %d%s are kept. %s.\n", r.Rank, r.Events, of, r.Fault)
+		fmt.Fprintf(&b, "Rank %d: events 1 to %d%s are saved. %s.\n", r.Rank, r.Events, of, r.Fault)
 	}
 	others := prose.Count(uint64(rec.Meta.Ranks-len(report)), "other rank")
 	fmt.Fprintf(&b, "%s was written; the traces of %s are as they were. A replay goes as far as the damaged traces "+

@@ -25,13 +25,15 @@ func newReplayCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay NAME.cohort [flags]",
 		Short: "Run a recorded program again, each message in the recorded order",
-		Long: `Replay runs the program of a recording again, without a debugger: every receive takes the message that it took then.
+		Long: `Replay runs the program of a recording again, without a debugger: every receive takes the
+message that it took then.
 
-The exit status is 0 only if every rank made the recorded calls and got to the end of its recording. It is 3 if a rank left the
-recording (what was recorded and what the rank did is printed), 2 if nothing was started (another build of the program, a damaged or
-incomplete recording, ...), 1 if a rank did not get to its end for another reason. A recording that was cut short is replayed as far as it goes.`,
+The exit status is 0 only if every rank made the recorded calls and got to the end of its recording. It is 3
+if a rank left the recording (what was recorded and what the rank did is printed), 2 if nothing was started
+(another build of the program, a damaged or incomplete recording, ...), 1 if a rank did not get to its end for
+another reason. A recording that was cut short is replayed as far as it goes.`,
 		Example: `  cohort replay tsp.cohort
-  cohort replay tsp.cohort --full        # also keep the event graph, for causal cuts
+  cohort replay tsp.cohort --full        # also store the event graph, for causal cuts
   cohort replay tsp.cohort --bound-buffering 100`,
 		Args: oneRecording(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,8 +73,8 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 	f.SortFlags = false
 	f.StringVar(&o.Program, "program", "", "another copy of the recorded build of the program")
 	f.BoolVar(&o.IncompleteOK, "incomplete-ok", false,
-		"go on where the recording lacks decisions: the replay may differ from there")
-	f.BoolVar(&o.Full, "full", false, "also write every event, and keep them in the recording as its graph")
+		"continue where the recording has no decisions: the replay may differ from there")
+	f.BoolVar(&o.Full, "full", false, "also record every event, as the event graph of the recording")
 	f.IntVar(&limit, "bound-buffering", 0,
 		"hold senders back, so that at most `N` messages wait at a rank for their receives")
 	f.DurationVar(&o.StallTimeout, "stall-timeout", 0,
@@ -126,14 +128,14 @@ func replaySummary(w io.Writer, r *runner.ReplayResult, bound *causal.Bounding) 
 	switch {
 	case r.OK() && r.CutShort && r.Stalled:
 		b.WriteString("  No rank left the recording, which was cut short: the replay was ended where no rank could " +
-			"go on.\n")
+			"continue.\n")
 	case r.OK() && r.CutShort:
 		b.WriteString("  No rank left the recording, which was cut short: the replay went as far as it goes.\n")
 	case r.OK():
 		b.WriteString("  No rank left the recording, and all got to its end.\n")
 	case r.Stalled && r.CutShort:
-		b.WriteString("  The replay was ended because no rank got on. The recording was cut short: what a rank waits for " +
-			"here may be\n  what another did after the end of its recording.\n")
+		b.WriteString("  The replay was ended because no rank got on. The recording was cut short: what a rank " +
+			"waits for here may be\n  what another did after the end of its recording.\n")
 	case r.Stalled && r.Within:
 		b.WriteString("  The replay was ended because all ranks waited within MPI calls and none got on. If the " +
 			"program did something else than when it was recorded,\n" +
@@ -158,7 +160,7 @@ func replaySummary(w io.Writer, r *runner.ReplayResult, bound *causal.Bounding) 
 		}
 	}
 	if r.CutShort && r.Job.Stopped && r.OK() {
-		b.WriteString("  The ranks that stood there were ended; a launcher may have complained about that.\n")
+		b.WriteString("  The ranks that waited there were ended; a launcher may have complained about that.\n")
 	}
 	if r.Graph {
 		fmt.Fprintf(&b, "  The event graph is in %s/graph.\n", r.Recording.Dir)
@@ -199,9 +201,9 @@ func divergenceText(rank int, d *backend.Divergence) []string {
 	lines = append(lines, fmt.Sprintf("  now:      %s%s", d.ActualOp, peer(d.ActualSource, d.ActualTag)))
 	if d.RecordedOp == trace.TurnName {
 		lines = append(lines,
-			"  The thread whose turn it is made no MPI call while this one waited for it, and nothing moved for 10 s. The "+
-				"order in which threads take the program's own locks",
-			"  is not recorded: if this one holds a lock that the other waits for, neither can go on.")
+			"  The thread whose turn it is made no MPI call while this one waited for it, and nothing moved for 10 "+
+				"s. The order in which threads take the program's own locks",
+			"  is not recorded: if this one holds a lock that the other waits for, neither can continue.")
 	}
 	return lines
 }
@@ -226,8 +228,8 @@ func peer(source, tag int) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// boundText is what a replay that was bounded says about it, in whole sentences; sent is how many control messages there
-// were.
+// boundText is what a replay that was bounded says about it, in whole sentences; sent is how many control messages
+// there were.
 func boundText(b *causal.Bounding, sent uint64) string {
 	how := fmt.Sprintf("%d control messages held senders back", sent)
 	switch {

@@ -140,7 +140,7 @@ func programArgs(cmd *cobra.Command, args []string) error {
 			cmd.CommandPath())
 	}
 	if dash := cmd.ArgsLenAtDash(); dash > 0 {
-		return usageError("%q stands before \"--\" and is no flag. Write: %s [flags] -- PROGRAM ARGUMENTS", args[0],
+		return usageError("%q is before \"--\", and is not a flag. Write: %s [flags] -- PROGRAM ARGUMENTS", args[0],
 			cmd.CommandPath())
 	}
 	return nil

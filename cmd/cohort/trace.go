@@ -97,7 +97,7 @@ func infoText(rec *recording.Recording, s *recording.Summary) string {
 		fmt.Fprintf(&b, "  rank %-6d %s, %d events, %d messages sent, %d decisions", r.Rank, r.End, r.Events,
 			r.Messages, r.Decisions)
 		if r.Repaired != nil {
-			fmt.Fprintf(&b, "; its trace was damaged, and is kept up to event %d", r.Repaired.Events)
+			fmt.Fprintf(&b, "; its trace was damaged, and was saved up to event %d", r.Repaired.Events)
 		}
 		if r.Incomplete != nil {
 			fmt.Fprintf(&b, "; not covered: %s (event %d%s, %d such calls)", r.Incomplete.Call, r.Incomplete.Event,
@@ -154,9 +154,11 @@ func newTraceUndumpCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undump TEXT -o FILE",
 		Short: "Make a trace file of a text form: the inverse of dump",
-		Long: `Reads what "cohort trace dump" printed (- is standard input) and writes the trace file that it tells of. A trace that was cut short is so again.
+		Long: `Reads what "cohort trace dump" printed (- is standard input) and writes the trace file that it
+tells of. A trace that was cut short is so again.
 
-In a recording the file has the name rank-RANK.trace; a rank-RANK.trace.zst beside it is the same trace packed, and has to go if the text was changed.`,
+In a recording the file has the name rank-RANK.trace; a rank-RANK.trace.zst beside it is the same trace
+packed, and has to go if the text was changed.`,
 		Example: `  cohort trace dump run.cohort --rank 0 > rank-0.txt
   cohort trace undump rank-0.txt -o rank-0.trace`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -223,8 +225,8 @@ func newTracePackCommand(std streams) *cobra.Command {
 	}, cobra.Command{
 		Use:   "pack RECORDING",
 		Short: "Pack traces that are not: those of a run whose cohort was killed, or that was recorded with --unpacked",
-		Long: `Packs the traces that are not packed yet, as "cohort record" does at its end. A trace is checked before it is packed, and removed only when the packed one is on the
-disk and has been read back.`,
+		Long: `Packs the traces that are not packed yet, as "cohort record" does at its end. A trace is
+checked before it is packed, and removed only when the packed one is on the disk and has been read back.`,
 	})
 }
 

@@ -100,7 +100,7 @@ func Stopped(rank int, reason string) Expectation {
 	})
 }
 
-// Continued expects that the client is told that a rank goes on.
+// Continued expects that the client is told that a rank continues.
 func Continued(rank int) Expectation {
 	return That(fmt.Sprintf("rank %d continues", rank), func(e Event) (Verdict, string) {
 		if gone, why := rankGone(e, rank); gone {

@@ -106,7 +106,7 @@ func (c *Client) Console(line string, frame int) string {
 	return body.Result
 }
 
-// Ranks is how the ranks stand.
+// Ranks is the state of the ranks.
 func (c *Client) Ranks() protocol.RanksBody {
 	c.tb.Helper()
 	var body protocol.RanksBody

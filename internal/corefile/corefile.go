@@ -52,7 +52,7 @@ type Process struct {
 }
 
 // Crashed tells whether the signal is one that ends a process. The others are those with which a debugger stops one
-// that goes on when its core has been taken.
+// that continues when its core has been taken.
 func (p Process) Crashed() bool {
 	return !slices.Contains([]syscall.Signal{0, syscall.SIGINT, syscall.SIGSTOP, syscall.SIGTRAP},
 		syscall.Signal(p.Signal))
@@ -149,13 +149,14 @@ func (f *File) read() error {
 	header := decode[elf.Header64](raw)
 	if class, data := elf.Class(raw[elf.EI_CLASS]), elf.Data(raw[elf.EI_DATA]); class != elf.ELFCLASS64 ||
 		data != elf.ELFDATA2LSB {
-		return fmt.Errorf("%s is of a machine that Cohort does not debug: it reads cores of 64-bit little-endian programs, "+
-			"and this is %s, %s", f.Path, class, data)
+		return fmt.Errorf("%s is of a machine that Cohort does not debug: it reads cores of 64-bit little-endian "+
+			"programs, and this is %s, %s", f.Path, class, data)
 	}
 	switch kind := elf.Type(header.Type); kind {
 	case elf.ET_CORE:
 	case elf.ET_EXEC, elf.ET_DYN:
-		return fmt.Errorf("%s is a program or a library, not a core file: give the program first, and then its core files",
+		return fmt.Errorf("%s is a program or a library, not a core file: give the program first, and then its core "+
+			"files",
 			f.Path)
 	default:
 		return fmt.Errorf("%s is an ELF file of type %v, not a core file", f.Path, kind)
@@ -189,7 +190,8 @@ func (f *File) notCore(head []byte) error {
 		}
 	}
 	if bytes.HasPrefix(head, []byte("ProblemType:")) {
-		return fmt.Errorf("%s is a report of Apport: unpack it (apport-unpack %s DIRECTORY), and give DIRECTORY/CoreDump",
+		return fmt.Errorf("%s is a report of Apport: unpack it (apport-unpack %s DIRECTORY), and give "+
+			"DIRECTORY/CoreDump",
 			f.Path, f.Path)
 	}
 	return fmt.Errorf("%s is not a core file: it does not begin as one", f.Path)
@@ -198,7 +200,8 @@ func (f *File) notCore(head []byte) error {
 // exactly reads what must be there.
 func (f *File) exactly(p []byte, offset uint64) error {
 	if offset > f.size || uint64(len(p)) > f.size-offset {
-		return fmt.Errorf("the core file %s is cut off: it has %d bytes, and not even the list of what is in it is whole; %s",
+		return fmt.Errorf("the core file %s is cut off: it has %d bytes, and not even the list of what is in it is "+
+			"whole; %s",
 			f.Path, f.size, whyCut)
 	}
 	if _, err := f.in.ReadAt(p, int64(offset)); err != nil {

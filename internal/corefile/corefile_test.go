@@ -107,7 +107,7 @@ func TestTakenByDebugger(t *testing.T) {
 	core, addr := taken(t, program, "COHORT_TEST=of corefile", "EMPTY=")
 	f := checkKnown(t, core, program, addr)
 	if f.Process.Crashed() {
-		t.Errorf("the process went on, and has %+v", f.Process)
+		t.Errorf("the process continued, and has %+v", f.Process)
 	}
 	t.Run("truncated", func(t *testing.T) { truncated(t, core, addr, false) }) // gdb writes the notes last
 }

@@ -141,8 +141,9 @@ func Environment(base, changes []string) []string {
 	return slices.DeleteFunc(out, func(v string) bool { return v == "" })
 }
 
-// Start starts a command with a parent-death signal, and then calls started, in the background. The kernel sends the signal
-// when the thread that forked ends, so that thread stays with started, which must not return before the command has ended.
+// Start starts a command with a parent-death signal, and then calls started, in the background. The kernel sends the
+// signal when the thread that forked ends, so that thread stays with started, which must not return before the command
+// has ended.
 func Start(cmd *exec.Cmd, started func()) error {
 	result := make(chan error)
 	go func() {

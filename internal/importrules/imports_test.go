@@ -226,7 +226,8 @@ func TestCheck(t *testing.T) {
 func TestRulesHaveReasons(t *testing.T) {
 	packages := readPackages(t)
 	exists := func(folder string) bool {
-		return folder == everything || slices.ContainsFunc(packages, func(p goPackage) bool { return within(p.dir, folder) })
+		return folder == everything || slices.ContainsFunc(packages,
+			func(p goPackage) bool { return within(p.dir, folder) })
 	}
 	seen := map[string]bool{}
 	for _, r := range rules {

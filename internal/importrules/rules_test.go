@@ -151,7 +151,10 @@ var rules = []rule{
 		tests:  []string{"prettyprint", "pmpi"},
 	},
 	{
-		folder: "prettyprint/handle", may: []string{"prettyprint/fault", "prettyprint/view", "prettyprint/registry", "prettyprint/datatype"},
+		folder: "prettyprint/handle", may: []string{
+			"prettyprint/fault", "prettyprint/view", "prettyprint/registry",
+			"prettyprint/datatype",
+		},
 		reason: "windows and files refer to datatypes and communicators",
 		tests:  []string{"prettyprint", "pmpi"},
 	},
@@ -160,12 +163,18 @@ var rules = []rule{
 		reason: "it knows MPI functions and source text, no rank",
 	},
 	{
-		folder: "prettyprint/call", may: []string{"prettyprint/fault", "prettyprint/view", "prettyprint/registry", "prettyprint/datatype", "prettyprint/handle", "prettyprint/mpicall"},
+		folder: "prettyprint/call", may: []string{
+			"prettyprint/fault", "prettyprint/view", "prettyprint/registry",
+			"prettyprint/datatype", "prettyprint/handle", "prettyprint/mpicall",
+		},
 		reason: "calls and requests refer to handles, buffers and source text",
 		tests:  []string{"prettyprint", "pmpi"},
 	},
 	{
-		folder: "prettyprint/command", may: []string{"prettyprint/fault", "prettyprint/view", "prettyprint/registry", "prettyprint/datatype", "prettyprint/picture", "prettyprint/handle", "prettyprint/mpicall", "prettyprint/call"},
+		folder: "prettyprint/command", may: []string{
+			"prettyprint/fault", "prettyprint/view", "prettyprint/registry",
+			"prettyprint/datatype", "prettyprint/picture", "prettyprint/handle", "prettyprint/mpicall", "prettyprint/call",
+		},
 		reason: "the console command shows all of them",
 		tests:  []string{"prettyprint", "pmpi"},
 	},

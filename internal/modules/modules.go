@@ -83,10 +83,13 @@ const (
 var (
 	cohortLib = regexp.MustCompile(`^libcohort([-_.].*)?\.so`)
 	mpiLibs   = regexp.MustCompile(`^lib(` +
-		`mpi|mpich|mpicxx|mpifort|mpichfort|mpichcxx|mpl|opa|open-pal|open-rte|opal|prrte|mca|pmi|pmi2|pmix|event|event_[a-z]+|hwloc|ucp|ucs|uct|` +
-		`ucm|ucx|ucc|ucg|fabric|psm|psm2|rdmacm|ibverbs|mlx4|mlx5|efa|munge|slurm|slurm_[a-z]+|ltdl|infinipath|xpmem|numa|nl|cxi|hcoll|sharp)([-_.0-9][^/]*)?\.so`)
+		`mpi|mpich|mpicxx|mpifort|mpichfort|mpichcxx|mpl|opa|open-pal|open-rte|opal|prrte|mca|` +
+		`pmi|pmi2|pmix|event|event_[a-z]+|hwloc|ucp|ucs|uct|ucm|ucx|ucc|ucg|fabric|psm|psm2|rdmacm|ibverbs|mlx4|` +
+		`mlx5|efa|munge|slurm|slurm_[a-z]+|` +
+		`ltdl|infinipath|xpmem|numa|nl|cxi|hcoll|sharp)([-_.0-9][^/]*)?\.so`)
 	mcaLibs = regexp.MustCompile(`^(mca|pmix_mca)_[a-z0-9]+_.*\.so$`)
-	sysLibs = regexp.MustCompile(`^(lib(c|m|pthread|dl|rt|resolv|gcc_s|stdc\+\+|z|util|nss_[a-z]+)|ld-linux[^/]*|ld64|ld)([-.][^/]*)?\.so|^\[vdso\]$|^\[vsyscall\]$`)
+	sysLibs = regexp.MustCompile(`^(lib(c|m|pthread|dl|rt|resolv|gcc_s|stdc\+\+|z|util|nss_[a-z]+)|` +
+		`ld-linux[^/]*|ld64|ld)([-.][^/]*)?\.so|^\[vdso\]$|^\[vsyscall\]$`)
 )
 
 // OwnerOf is whose code a file is, in a process of the program.

@@ -1,5 +1,5 @@
-// Package prose makes whole sentences out of the texts of errors, where people read them: what Cohort prints, and what the
-// DAP server answers.
+// Package prose makes whole sentences out of the texts of errors, where people read them: what Cohort prints, and what
+// the DAP server answers.
 package prose
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Sentence gives text a capital at its start, if it starts with a plain word, and a full stop at its end. A word that is
-// among names, or the name of a program, keeps its case.
+// Sentence gives text a capital at its start, if it starts with a plain word, and a full stop at its end. A word that
+// is among names, or the name of a program, keeps its case.
 func Sentence(text string, names ...string) string {
 	if text == "" {
 		return text

@@ -53,5 +53,6 @@ func InProcess(pid int, pc uint64) (Location, error) {
 			return f.At(s.Vaddr + offset - s.Off), nil
 		}
 	}
-	return Location{}, fmt.Errorf("looking for address %#x in process %d: it is in no segment of %s", pc, pid, span.Path)
+	return Location{}, fmt.Errorf("looking for address %#x in process %d: it is in no segment of %s", pc, pid,
+		span.Path)
 }

@@ -232,7 +232,7 @@ func (f *Fake) InputBytes() (data []byte, eof bool) {
 	return slices.Clone(f.input), f.inputEOF
 }
 
-// stop makes the program stand still and says so. Locked.
+// stop stops the program and says so. Locked.
 func (f *Fake) stop(s backend.Stopped) {
 	f.stopped = true
 	f.pausing = false

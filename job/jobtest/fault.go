@@ -49,7 +49,7 @@ func (f *Fake) DieDuring(why string) func(context.Context) error {
 	}
 }
 
-// FailLaunch has Launch fail as for something that the user can mend.
+// FailLaunch has Launch fail as for something that the user can fix.
 func (f *Fake) FailLaunch(program, reason string) {
 	f.On(Launch, Fail(&backend.LaunchError{Program: program, Reason: reason}))
 }

@@ -139,7 +139,7 @@ func (f *Fake) interpret() {
 	defer f.w.wg.Done()
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
-	if !f.run() { // it stands at its entry
+	if !f.run() { // it is at its entry
 		return
 	}
 	for _, step := range f.Program {
@@ -151,7 +151,7 @@ func (f *Fake) interpret() {
 	f.until(func() bool { return false })
 }
 
-// run returns when the program may go on, false if it is dead.
+// run returns when the program may continue, false if it is dead.
 func (f *Fake) run() bool { return f.until(func() bool { return true }) }
 
 // until returns when the program runs and cond holds, false if it is dead; interrupts stop it meanwhile.

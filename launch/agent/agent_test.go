@@ -194,7 +194,7 @@ func TestPumpDoesNotWaitForOthers(t *testing.T) {
 	p.Drain()
 }
 
-// A window without room leaves the writer waiting; a drain reads beyond it; room lets the pump go on.
+// A window without room leaves the writer waiting; a drain reads beyond it; room lets the pump continue.
 func TestPumpKeepsToItsWindow(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {

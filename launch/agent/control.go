@@ -83,7 +83,10 @@ func (s *rankControl) watch(send func(backend.Event)) {
 // control carries out Backend.Control.
 func (s *rankControl) control(ctx context.Context, req backend.ControlRequest) (backend.ControlState, error) {
 	if s == nil {
-		return backend.ControlState{}, &backend.StateError{Asked: "reach the rank's control block", State: "not started"}
+		return backend.ControlState{}, &backend.StateError{
+			Asked: "reach the rank's control block",
+			State: "not started",
+		}
 	}
 	if s.block == nil {
 		return backend.ControlState{}, nil

@@ -37,8 +37,8 @@ func Rank(getenv func(string) string) (rank, size int, err error) {
 		}
 		return rank, size, nil
 	}
-	return 0, 0, errors.New("no launcher said which rank this is: none of PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK and " +
-		"SLURM_PROCID is set. \"cohort agent\" is started by mpiexec for cohort, not by hand")
+	return 0, 0, errors.New("no launcher said which rank this is: none of PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK " +
+		"and SLURM_PROCID is set. \"cohort agent\" is started by mpiexec for cohort, not by hand")
 }
 
 func number(text string) (int, error) {

@@ -13,9 +13,9 @@ import (
 // noticeGrace is how long a debugger gets to notice the end of its program by itself.
 const noticeGrace = 500 * time.Millisecond
 
-// watchProgram sees to it that the end of a program that stands still is noticed. A debugger waits for its program only
+// watchProgram sees to it that the end of a stopped program is noticed. A debugger waits for its program only
 // while that runs: one that is killed at a stop (by the launcher, say, or for want of memory) stays "stopped" until it
-// is told to go on, so it is told to.
+// is told to continue, so it is told to.
 func (d *debugger) watchProgram(b backend.Backend, pid int) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -150,8 +150,8 @@ func (r *runner) handle(ctx context.Context, request any) (any, error) {
 	case wire.Control:
 		return r.started().control(ctx, req.ControlRequest)
 	}
-	return nil, &backend.UnsupportedError{What: "A request other than Control and Kill, for a rank that runs without a " +
-		"debugger,"}
+	return nil, &backend.UnsupportedError{What: "A request other than Control and Kill, for a rank that runs " +
+		"without a debugger,"}
 }
 
 func (r *runner) kill(context.Context) error {

@@ -37,7 +37,8 @@ func openTerminal() (*terminal, error) {
 	t := &terminal{master: master, slave: slave, atLine: true}
 	settings, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
 	if err == nil {
-		settings.Iflag &^= unix.IXON | unix.IXOFF | unix.ICRNL | unix.INLCR | unix.IGNCR | unix.ISTRIP | unix.PARMRK | unix.BRKINT
+		settings.Iflag &^= unix.IXON | unix.IXOFF | unix.ICRNL | unix.INLCR | unix.IGNCR | unix.ISTRIP |
+			unix.PARMRK | unix.BRKINT
 		settings.Oflag &^= unix.OPOST
 		settings.Lflag &^= unix.ECHO | unix.ECHOE | unix.ECHOK | unix.ECHONL | unix.ECHOCTL | unix.ECHOKE | unix.ISIG
 		settings.Lflag |= unix.ICANON | unix.IEXTEN
@@ -87,7 +88,7 @@ func (t *terminal) send(ctx context.Context, data []byte, eof bool) error {
 		}
 	}
 	stop := context.AfterFunc(ctx, func() {
-		t.input.SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // then the write goes on until the terminal closes
+		t.input.SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // else the write ends with the terminal
 	})
 	defer stop()
 	if ctx.Err() == nil {

@@ -103,7 +103,8 @@ func each(signal unix.Signal, wait func(pidfd int) error, marks ...string) (foun
 	for i, fd := range pidfds {
 		if wait != nil {
 			if err := wait(fd); err != nil {
-				wait, failed = nil, errors.Join(failed, fmt.Errorf("waiting for %d processes to end (%d, %s, lives): %w",
+				wait, failed = nil, errors.Join(failed, fmt.Errorf("waiting for %d processes to end (%d, %s, "+
+					"lives): %w",
 					len(found), found[i].Pid, found[i].Command, err))
 			}
 		}

@@ -1,5 +1,5 @@
 // Package pump reads what a process writes to a pipe or terminal, in a way that can be drained: everything that was
-// written before some moment is delivered before anything else goes on. So output and other events stay in order, and
+// written before some moment is delivered before anything else continues. So output and other events stay in order, and
 // the end of a process that left its pipe open to somebody else is no wait.
 package pump
 
@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Window is how many more bytes of output whoever reads it wants. Several pumps may share one. Its methods may be called
-// from any goroutine.
+// Window is how many more bytes of output whoever reads it wants. Several pumps may share one. Its methods may be
+// called from any goroutine.
 type Window struct {
 	mu    sync.Mutex
 	room  int // negative: more was drained than there was room for

@@ -288,7 +288,7 @@ func TestQueuedCallCanBeCanceled(t *testing.T) {
 	// Interrupt is sent after the cancellation, so the agent has that when it comes.
 	for n := len(callsInFlight(client)); n > 1; n = len(callsInFlight(client)) {
 		if testContext(t).Err() != nil {
-			t.Fatal("the call goes on")
+			t.Fatal("the call continues")
 		}
 	}
 	if _, err := client.Call(testContext(t), Interrupt); err != nil {
@@ -473,7 +473,8 @@ func TestHeldOutput(t *testing.T) {
 	<-served
 }
 
-// A job that does not read what an agent floods it with gives up the connection: its stream ends, and every call with it.
+// A job that does not read what an agent floods it with gives up the connection: its stream ends, and every call with
+// it.
 func TestFloodEndsTheConnection(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves 200 MiB")
@@ -487,7 +488,7 @@ func TestFloodEndsTheConnection(t *testing.T) {
 	select {
 	case <-client.Gone():
 	case <-testContext(t).Done():
-		t.Fatal("the connection goes on")
+		t.Fatal("the connection continues")
 	}
 	var bytes int
 	for event := range client.Events() {

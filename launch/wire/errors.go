@@ -8,8 +8,8 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// Error is an error that has crossed the connection: the same text, and under errors.As and errors.Is what it was before,
-// if that is an error of package backend or of a context.
+// Error is an error that has crossed the connection: the same text, and under errors.As and errors.Is what it was
+// before, if that is an error of package backend or of a context.
 type Error struct {
 	Text               string
 	Typed              error // nil, or one of the pointers that init registers

@@ -38,7 +38,7 @@ const handshakeTimeout = 20 * time.Second
 // Introduce says hello as an agent, and waits to be accepted.
 func Introduce(conn net.Conn, hello Hello) error {
 	hello.Magic = helloMagic
-	conn.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // a connection without deadlines does not exist here
+	conn.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // every connection here has them
 	defer conn.SetDeadline(time.Time{})                //nolint:errcheck // likewise
 	if err := writeJSON(conn, hello); err != nil {
 		return fmt.Errorf("introducing the agent of rank %d to its job: %w", hello.Rank, err)
@@ -63,7 +63,7 @@ type Expect struct {
 // Receive reads the Hello of a connection and checks it. It has not answered yet if the error is nil: Accept or Refuse
 // must follow. If it is not, the peer has been told why where it could be.
 func Receive(conn net.Conn, expect Expect) (Hello, error) {
-	conn.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // a connection without deadlines does not exist here
+	conn.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // every connection here has them
 	var hello Hello
 	if err := readJSON(conn, &hello); err != nil {
 		return hello, err
@@ -77,12 +77,12 @@ func Receive(conn net.Conn, expect Expect) (Hello, error) {
 	case hello.Magic != helloMagic:
 		why = fmt.Sprintf("the job expected an agent and found %q", hello.Magic)
 	case hello.Version != expect.Version:
-		why = fmt.Sprintf("the agent is of version %s, and the cohort that started the job is of version %s; they must "+
-			"be the same build: was cohort rebuilt or upgraded just now, or is another one installed on host %s?",
+		why = fmt.Sprintf("the agent is of version %s, and the cohort that started the job is of version %s; they "+
+			"must be the same build: was cohort rebuilt or upgraded just now, or is another one installed on host %s?",
 			hello.Version, expect.Version, hello.Host)
 	case hello.Rank < 0 || hello.Rank >= expect.Ranks:
-		why = fmt.Sprintf("the launcher started rank %d, and the job has the ranks 0 to %d: was another number of ranks "+
-			"given among the launcher's arguments?", hello.Rank, expect.Ranks-1)
+		why = fmt.Sprintf("the launcher started rank %d, and the job has the ranks 0 to %d: was another number of "+
+			"ranks given among the launcher's arguments?", hello.Rank, expect.Ranks-1)
 	case hello.Size != 0 && hello.Size != expect.Ranks:
 		why = fmt.Sprintf("the launcher started %d ranks, and cohort was asked for %d: was another number given among "+
 			"the launcher's arguments?", hello.Size, expect.Ranks)

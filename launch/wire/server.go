@@ -26,7 +26,7 @@ type Server struct {
 	handler Handler
 	workers sync.WaitGroup
 	ordered *queue.Queue[job] // carried out one after the other
-	inputs  *queue.Queue[job] // likewise, beside the others: a program that does not read its input holds up nothing else
+	inputs  *queue.Queue[job] // likewise; a program that does not read its input holds up nothing else
 
 	mu      sync.Mutex
 	cancels map[uint64]context.CancelFunc // of requests that are not answered yet

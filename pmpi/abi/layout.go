@@ -107,11 +107,11 @@ const (
 	StateStopped State = 3 // inside cohort_stop_here
 	// replay: the call is not the recorded one; `divergence` says which; it waits to be ended
 	StateDiverged State = 4
-	// replay: the recording ends here although the program goes on (it was cut short); waits to be ended
+	// replay: the recording ends here although the program continues (it was cut short); waits to be ended
 	StateEnd       State = 5
 	StateFinalized State = 6 // MPI_Finalize returned
-	// the library cannot do what it was told; `message` says why; the program goes on untouched (record) or waits
-	// to be ended (replay)
+	// the library cannot do what it was told; `message` says why; the program continues untouched (record) or
+	// waits to be ended (replay)
 	StateRefused State = 7
 )
 
@@ -760,14 +760,14 @@ const (
 	RecordExpected Record = 0x80
 )
 
-// Ended is enum cohort_ended. Why a trace ends although its rank went on. From DISK on the header is as it was at
+// Ended is enum cohort_ended. Why a trace ends although its rank continued. From DISK on the header is as it was at
 // that moment: the trace counts as that of a rank that was killed then.
 type Ended uint32
 
 // The values of Ended.
 const (
 	EndedNot          Ended = 0
-	EndedDiskCounting Ended = 1 // DISK, as it was written once: the header's counters went on
+	EndedDiskCounting Ended = 1 // DISK, as it was written once: the header's counters continued
 	EndedDisk         Ended = 2 // the disk was full, or the limit on the size of files was reached
 	EndedUnable       Ended = 3 // there was no memory, or a record would have been too large
 	EndedRepaired     Ended = 4 // the rest was damaged and is left out; written by Go only

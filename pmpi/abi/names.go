@@ -19,13 +19,15 @@ var (
 		"what came after was damaged",
 	}
 	combiners = []string{ // from CombinerNamed on
-		"NAMED", "DUP", "CONTIGUOUS", "VECTOR", "HVECTOR", "INDEXED", "HINDEXED", "INDEXED_BLOCK", "HINDEXED_BLOCK", "STRUCT",
+		"NAMED", "DUP", "CONTIGUOUS", "VECTOR", "HVECTOR", "INDEXED", "HINDEXED", "INDEXED_BLOCK",
+		"HINDEXED_BLOCK", "STRUCT",
 		"SUBARRAY", "DARRAY", "RESIZED", "F90_REAL", "F90_COMPLEX", "F90_INTEGER",
 	}
 	valueKinds = map[ValueKind]string{
 		ValueWtime: "MPI_Wtime", ValueWtick: "MPI_Wtick", ValueClockGettime: "clock_gettime",
 		ValueGettimeofday: "gettimeofday", ValueTime: "time", ValueClock: "clock", ValueArc4random: "arc4random",
-		ValueRandomDevice: "std::random_device", ValueRandom: "getrandom", ValueRusage: "getrusage", ValueTimes: "times",
+		ValueRandomDevice: "std::random_device", ValueRandom: "getrandom", ValueRusage: "getrusage",
+		ValueTimes:   "times",
 		ValueFetched: "fetched", ValueWindow: "window",
 	}
 )

@@ -94,7 +94,8 @@ func mapControl(file *os.File) (*Block, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mapping the control block %s: %w", file.Name(), err)
 	}
-	return &Block{mem: mem, block: (*abi.Control)(unsafe.Pointer(&mem[0]))}, nil //nolint:gosec // the mapping has the size of the block
+	block := (*abi.Control)(unsafe.Pointer(&mem[0])) //nolint:gosec // the mapping has the size of the block
+	return &Block{mem: mem, block: block}, nil
 }
 
 // Close unmaps the block; the file stays. A second Close does nothing.
@@ -129,8 +130,8 @@ func (c *Block) SetGuardAt(position uint64) { atomic.StoreUint64(&c.block.GuardA
 // GuardAt is the guard position, or abi.Never.
 func (c *Block) GuardAt() uint64 { return atomic.LoadUint64(&c.block.GuardAt) }
 
-// Release lets a parked rank continue as told. A rank that is not parked yet remembers it: it acts at its next park on a
-// release that it has not acted upon. So release once per park, after abi.StateParked.
+// Release lets a parked rank continue as told. A rank that is not parked yet remembers it: it acts at its next park on
+// a release that it has not acted upon. So release once per park, after abi.StateParked.
 func (c *Block) Release(how abi.Release) {
 	for {
 		old := atomic.LoadUint32(&c.block.Release)

@@ -31,7 +31,8 @@ func (c *Block) WaitChange(ctx context.Context, old abi.State) (abi.State, error
 
 // WaitParked blocks until the rank is parked at the position last given to SetParkAt, or is in a state that it will not
 // leave by itself (diverged, end, refused, finalized), and returns that state; or until ctx ends. Unlike a wait for
-// abi.StateParked alone it is not satisfied by the park before, which a rank that was just released may not have left yet.
+// abi.StateParked alone it is not satisfied by the park before, which a rank that was just released may not have left
+// yet.
 func (c *Block) WaitParked(ctx context.Context) (abi.State, error) {
 	return c.wait(ctx, "park", func(now abi.State) bool {
 		switch now {
@@ -69,8 +70,9 @@ func (c *Block) wait(ctx context.Context, said string, reached func(abi.State) b
 
 func futexWait(word *uint32, value uint32, limit time.Duration) error {
 	timeout := unix.NsecToTimespec(limit.Nanoseconds())
-	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value), //nolint:gosec // a word of the mapping, for the kernel
-		uintptr(unsafe.Pointer(&timeout)), 0, 0) //nolint:gosec // a word of the mapping, for the kernel
+	_, _, errno := unix.Syscall6(unix.SYS_FUTEX,
+		uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value), //nolint:gosec // a word of the mapping
+		uintptr(unsafe.Pointer(&timeout)), 0, 0) //nolint:gosec // likewise
 	switch {
 	case errno == 0, errors.Is(errno, unix.EAGAIN), errors.Is(errno, unix.EINTR), errors.Is(errno, unix.ETIMEDOUT):
 		return nil
@@ -81,5 +83,6 @@ func futexWait(word *uint32, value uint32, limit time.Duration) error {
 
 func futexWake(word *uint32) {
 	// The only errors are of a word that is no longer mapped: nobody waits there.
-	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWake, math.MaxInt32, 0, 0, 0) //nolint:errcheck,gosec // as above; the word is the mapping's
+	unix.Syscall6(unix.SYS_FUTEX, //nolint:errcheck // as above
+		uintptr(unsafe.Pointer(word)), futexOpWake, math.MaxInt32, 0, 0, 0) //nolint:gosec // a word of the mapping
 }

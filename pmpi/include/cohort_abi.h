@@ -102,10 +102,10 @@ enum cohort_state {
   COHORT_STATE_STOPPED = 3,   /* inside cohort_stop_here */
   /* replay: the call is not the recorded one; `divergence` says which; it waits to be ended */
   COHORT_STATE_DIVERGED = 4,
-  /* replay: the recording ends here although the program goes on (it was cut short); waits to be ended */
+  /* replay: the recording ends here although the program continues (it was cut short); waits to be ended */
   COHORT_STATE_END = 5,
   COHORT_STATE_FINALIZED = 6, /* MPI_Finalize returned */
-  /* the library cannot do what it was told; `message` says why; the program goes on untouched (record) or waits to be
+  /* the library cannot do what it was told; `message` says why; the program continues untouched (record) or waits to be
    * ended (replay) */
   COHORT_STATE_REFUSED = 7
 };
@@ -675,11 +675,11 @@ enum cohort_record {
   COHORT_RECORD_EXPECTED = 0x80,
 };
 
-/* Why a trace ends although its rank went on. From DISK on the header is as it was at that moment: the trace counts as
- * that of a rank that was killed then. */
+/* Why a trace ends although its rank continued. From DISK on the header is as it was at that moment: the trace counts
+ * as that of a rank that was killed then. */
 enum cohort_ended {
   COHORT_ENDED_NOT = 0,
-  COHORT_ENDED_DISK_COUNTING = 1, /* DISK, as it was written once: the header's counters went on */
+  COHORT_ENDED_DISK_COUNTING = 1, /* DISK, as it was written once: the header's counters continued */
   COHORT_ENDED_DISK = 2,          /* the disk was full, or the limit on the size of files was reached */
   COHORT_ENDED_UNABLE = 3,        /* there was no memory, or a record would have been too large */
   COHORT_ENDED_REPAIRED = 4       /* the rest was damaged and is left out; written by Go only */

@@ -121,12 +121,12 @@ void cohort_park(void) {
 
 static uint32_t never_woken;
 
-/* Only a signal ends it: the program cannot go on, and it is not ours to end. */
+/* Only a signal ends it: the program cannot continue, and it is not ours to end. */
 void cohort_wait_for_end(void) {
   for (;;) syscall(SYS_futex, &never_woken, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
 }
 
-/* Likewise, for a rank whose recording ends here while those of others go on: they may still need what its MPI holds
+/* Likewise, for a rank whose recording ends here while those of others continue: they may still need what its MPI holds
  * back. */
 void cohort_linger(void) {
   const struct timespec timeout = {0, 1000000};
@@ -226,7 +226,7 @@ void cohort_uncovered(const char *call) {
   if (g.replay && !(c->flags & COHORT_FLAG_INCOMPLETE_OK)) {
     char text[sizeof c->message] = "The program calls ";
     strncat(text, call, 60);
-    strncat(text, ", which replay does not cover; it may be allowed to go on all the same (incomplete-ok).", 100);
+    strncat(text, ", which replay does not cover; it may be allowed to continue all the same (incomplete-ok).", 100);
     cohort_refuse(text, NULL);
   }
   cohort_incomplete(call);

@@ -13,7 +13,7 @@
  *    than locked (g.busy), whoever waits does so with cohort_pause. Nobody spins on sched_yield alone: under a
  *    real-time policy that never lets a thread of lower priority run, which may be the one that is waited for.
  *  - Print: nothing, on no descriptor. What is to be said goes into the control block (cohort_message, cohort_refuse)
- *    or into the trace (cohort_uncovered). The process is never ended: a rank that cannot go on waits for a signal.
+ *    or into the trace (cohort_uncovered). The process is never ended: a rank that cannot continue waits for a signal.
  *  - Read the program's memory: only what MPI has read or written in the same call, or through cohort_peek, which fails
  *    where a load would fault. A buffer that the program gave to an earlier call may be gone.
  *  - errno: belongs to the program. Around a call that the program made of libc (clocks, random numbers) it is as the
@@ -71,7 +71,7 @@ struct cohort_global {
   int tracking;           /* requests and calls in progress are in the registry; not 0 also before that is known */
   int order, full;        /* what is written to the trace: at most one of them */
   int replay;
-  int racing;             /* messages carry a header (racing.h); recording goes on while `order` is set */
+  int racing;             /* messages carry a header (racing.h); recording continues while `order` is set */
   int yield;              /* blocking calls give up the processor while they wait */
   int last_call;          /* replay: the rank was ended within the call in progress, which is only begun */
   int refused;            /* state REFUSED is final */

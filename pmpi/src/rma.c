@@ -167,7 +167,7 @@ static void see(const struct window *w) {
 }
 
 /* Recording: what differs from the shadow goes there, and from there into the trace: so what is recorded is what we
- * saw, though others may go on writing. By words, so that of what the program had in the window before nothing is
+ * saw, though others may continue writing. By words, so that of what the program had in the window before nothing is
  * touched in replay that did not change: it may be addresses. */
 static void look(struct window *w) {
   packed.length = 0;

@@ -1,5 +1,5 @@
-/* Requests and calls in progress in the registry (tracking.h). Not a path of recordings and replays, unless a debugger is
- * there. */
+/* Requests and calls in progress in the registry (tracking.h). Not a path of recordings and replays, unless a debugger
+ * is there. */
 #include "fortran.h"
 #include "objects.h"
 #include "registry.h"
@@ -203,7 +203,8 @@ static void detach(struct cohort_request_record *r) {
   STORE(cohort_registry.detached, (uint64_t)(uintptr_t)r);
   if (++n_detached <= COHORT_DETACHED_MAX) return;
   uint64_t *oldest = &cohort_registry.detached;
-  while (next_of((void *)(uintptr_t)*oldest) != NULL) oldest = &((struct cohort_request_record *)(uintptr_t)*oldest)->next;
+  while (next_of((void *)(uintptr_t)*oldest) != NULL)
+    oldest = &((struct cohort_request_record *)(uintptr_t)*oldest)->next;
   STORE(cohort_registry.detached_dropped, cohort_registry.detached_dropped + 1);
   not_detached(oldest);
 }

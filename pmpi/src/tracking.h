@@ -1,13 +1,13 @@
-/* Requests and calls in progress, for a debugger: the stage of a wrapper that publishes what the call asks of MPI before
- * it is made, and notes what became of it. It knows nothing of recording and replay, nor they of it. Where nobody may
- * look it is one branch that is not taken. */
+/* Requests and calls in progress, for a debugger: the stage of a wrapper that publishes what the call asks of MPI
+ * before it is made, and notes what became of it. It knows nothing of recording and replay, nor they of it. Where
+ * nobody may look it is one branch that is not taken. */
 #ifndef COHORT_TRACKING_H
 #define COHORT_TRACKING_H
 #include "objects.h"
 #include "p2p.h"
 
-/* The calling thread's record, with nothing in it; NULL: the call is not the program's, or is not tracked. `name` is for
- * an op that does not tell; `always`: calls of this kind are, also where others are not. */
+/* The calling thread's record, with nothing in it; NULL: the call is not the program's, or is not tracked. `name` is
+ * for an op that does not tell; `always`: calls of this kind are, also where others are not. */
 struct cohort_call *cohort_call_begin(uint32_t op, const char *name, uint64_t site, int always);
 void cohort_call_publish(struct cohort_call *k);
 void cohort_call_end(struct cohort_call *k);
@@ -42,8 +42,8 @@ void cohort_call_grequest(uint64_t site, MPI_Request request, MPI_Fint f);
 /* The requests that the call is given; before it is published. */
 void cohort_call_given(struct cohort_call *k, int count, const MPI_Request *requests);
 const MPI_Request *cohort_call_value(MPI_Request request); /* where one lies that the program passes by value */
-/* What became of them: of `n`, those with these indices (NULL: the first). `after` is what the call left in the program's
- * variables. */
+/* What became of them: of `n`, those with these indices (NULL: the first). `after` is what the call left in the
+ * program's variables. */
 void cohort_requests_settled(int n, const int *indices, const MPI_Request *after, int rc, const MPI_Status *statuses);
 void cohort_request_marked(uint32_t flag);
 void cohort_request_given_up(void);

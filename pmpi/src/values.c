@@ -208,7 +208,7 @@ static struct cohort_thread *reader(void) {
  * finalised by another at this moment: it waits for that. Returns 0 then. */
 static int ran_out(uint32_t kind, uint64_t site) {
   int calls_mpi = cohort_thread_id() == g_threads.last;
-  /* What another thread was given last may have died with the rank, before it could be written: the rank goes on
+  /* What another thread was given last may have died with the rank, before it could be written: the rank continues
    * without that thread. */
   if (cut_short && !calls_mpi) cohort_wait_for_end();
   if (cut_short) cohort_end_of_recording();

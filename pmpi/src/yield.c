@@ -1,7 +1,7 @@
 /* Blocking calls that are not simply the library's (carry.h). Where a host holds more ranks than cores, an MPI that
  * spins keeps the rank off the core that it waits for; so with COHORT_FLAG_YIELD they are made of nonblocking calls and
- * tests, with sched_yield between. And in a replay, the call within which a rank was ended is only begun. Racing mode carries
- * messages in its own way (racing_*.c), by calls of these. */
+ * tests, with sched_yield between. And in a replay, the call within which a rank was ended is only begun. Racing mode
+ * carries messages in its own way (racing_*.c), by calls of these. */
 #include "completion.h"
 #include "p2p.h"
 #include "replay.h"

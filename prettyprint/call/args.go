@@ -102,7 +102,8 @@ func flatten(line string) (string, error) {
 var (
 	operator = regexp.MustCompile(`^[-+*/%&|^<>=!?:.~]+`)
 	// wanting is the end of what wants an operand: an operator, a cast to a pointer such as (double *), sizeof.
-	wanting = regexp.MustCompile(`[-+*/%&|^<>=!?:.~]$|(?:^|\))\s*\(\s*[\w:\x80-\x{10ffff}][\w:\x80-\x{10ffff}\s]*\*[*\s]*\)$|sizeof$`)
+	wanting = regexp.MustCompile(`[-+*/%&|^<>=!?:.~]$|` +
+		`(?:^|\))\s*\(\s*[\w:\x80-\x{10ffff}][\w:\x80-\x{10ffff}\s]*\*[*\s]*\)$|sizeof$`)
 	// prefixes are operators that can begin an expression.
 	prefixes = []string{"*", "&", "-", "+", "!", "~", "::", "**", "--", "++", "."}
 )

@@ -126,7 +126,8 @@ func Usage() string {
 		fmt.Fprintf(&b, "%-*s%s\n", max(width, len(words)+1), words,
 			strings.ReplaceAll(u[1], "\n", "\n"+strings.Repeat(" ", width)))
 	}
-	b.WriteString(`TYPE, COMM, BUFFER, COUNT, REQUEST and X are expressions of the program's language; MPI_INT and other predefined names work too.
+	b.WriteString(`TYPE, COMM, BUFFER, COUNT, REQUEST and X are expressions of the program's language; MPI_INT and other
+predefined names work too.
 TYPE may end in an address within the datatype: t[2][5], t(STRUCT)[2][5](CHAR),
 	and t{3}[2] for the fourth of COUNT instances.
 Options, before the rest:

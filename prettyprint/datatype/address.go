@@ -40,8 +40,8 @@ func (t *Type) Check(count int64, what string) error {
 	case count < 0:
 		return fault.Errorf(fault.Usage, 0, "The count of the %s is %d; MPI takes counts from 0 on.", what, count)
 	case c.Bad:
-		return fault.Errorf(fault.TooLarge, 0, "A %s of %d instances of the datatype %s has more than 2^62 elements or "+
-			"bytes.", what, count, t.Title())
+		return fault.Errorf(fault.TooLarge, 0, "A %s of %d instances of the datatype %s has more than 2^62 elements "+
+			"or bytes.", what, count, t.Title())
 	}
 	return nil
 }
@@ -250,8 +250,8 @@ func (a Address) String() string {
 
 var (
 	addressEnd  = regexp.MustCompile(`(?:\[\s*(\d{1,18})\s*\]|\{\s*(\d{1,18})\s*\}|\(([0-9]*[A-Z][A-Z0-9_]*)\))\s*$`)
-	kindInWords = regexp.MustCompile(`^(?:STRUCT|DUP|CONTIGUOUS|H?VECTOR|H?INDEXED|H?INDEXED_BLOCK|SUBARRAY|DARRAY|RESIZED|` +
-		`F90_[A-Z]+|UNKNOWN)$`)
+	kindInWords = regexp.MustCompile(`^(?:STRUCT|DUP|CONTIGUOUS|H?VECTOR|H?INDEXED|H?INDEXED_BLOCK|SUBARRAY|` +
+		`DARRAY|RESIZED|F90_[A-Z]+|UNKNOWN)$`)
 )
 
 // ParseAddress splits an expression that ends in an address of the expanded type-tree, in long or short form, at every

@@ -223,7 +223,8 @@ func (t *Type) wideFloat() wideFormat {
 	switch {
 	case machine == "" || strings.HasPrefix(machine, "i386"):
 		return wideX87
-	case strings.HasPrefix(machine, "aarch64"), strings.HasPrefix(machine, "riscv"), strings.HasPrefix(machine, "loongarch"):
+	case strings.HasPrefix(machine, "aarch64"), strings.HasPrefix(machine, "riscv"),
+		strings.HasPrefix(machine, "loongarch"):
 		return wideQuad
 	}
 	return wideUnknown
@@ -244,8 +245,8 @@ func appendShortest(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, form, -1, bits)
 }
 
-// appendWide appends a little-endian binary float with an explicit or implicit leading bit in its fraction, which Go has
-// no type for.
+// appendWide appends a little-endian binary float with an explicit or implicit leading bit in its fraction, which Go
+// has no type for.
 func appendWide(dst, b []byte, expBits, fracBits uint, explicit bool) []byte {
 	bits := bigInteger(b)
 	field := func(from, n uint) *big.Int {

@@ -57,7 +57,8 @@ func (b *Buffer) Len() int64 { return b.root.Elements() }
 // Memory that is not mapped is reported in the values, not as an error.
 func (b *Buffer) Elements(from, to int64) ([]Value, error) {
 	if from < 0 || to < from || to > b.Len() || to-from > view.MaxPage {
-		return nil, fault.Errorf(fault.Usage, 0, "Elements %d to %d of a buffer of %d were asked for, or more than %d at once.",
+		return nil, fault.Errorf(fault.Usage, 0,
+			"Elements %d to %d of a buffer of %d were asked for, or more than %d at once.",
 			from, to, b.Len(), view.MaxPage)
 	}
 	p := b.page(from, to)

@@ -98,8 +98,9 @@ func (t *Type) checkArguments() error {
 		types = n
 	}
 	if t.Integers.Len() != ints || t.Addresses.Len() != addrs || len(t.Types) != types {
-		return fault.Corruptf(t.Address, "a datatype of kind %s has %d integers, %d addresses and %d types; its counts "+
-			"ask for %d, %d and %d", t.Combiner(), t.Integers.Len(), t.Addresses.Len(), len(t.Types), ints, addrs, types)
+		return fault.Corruptf(t.Address, "a datatype of kind %s has %d integers, %d addresses and %d types; its "+
+			"counts ask for %d, %d and %d",
+			t.Combiner(), t.Integers.Len(), t.Addresses.Len(), len(t.Types), ints, addrs, types)
 	}
 	for i := range named {
 		name := ""

@@ -1,5 +1,6 @@
-// Package datatype is the algebra of MPI datatypes: the constructor tree with its bounds, extents, gaps and signature, the
-// elements that it selects from a buffer with their addresses and values, and whether what is sent fits what is received.
+// Package datatype is the algebra of MPI datatypes: the constructor tree with its bounds, extents, gaps and signature,
+// the elements that it selects from a buffer with their addresses and values, and whether what is sent fits what is
+// received.
 //
 // **Invariant:** what is shown lazily stays lazy. A datatype knows its number of elements, so that the n-th element is
 // found in O(depth + log blocks) without walking the first n; memory is read only for the elements of the page asked

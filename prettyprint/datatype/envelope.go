@@ -119,15 +119,17 @@ func PickMatch(sends, recvs []Side) (send, recv Side, note string, err error) {
 			}
 		}
 	}
-	all := fmt.Sprintf("Of %s and %s", view.Plural(int64(len(sends)), "send"), view.Plural(int64(len(recvs)), "receive"))
+	all := fmt.Sprintf("Of %s and %s", view.Plural(int64(len(sends)), "send"),
+		view.Plural(int64(len(recvs)), "receive"))
 	switch {
 	case len(sends) == 1 && len(recvs) == 1: // whatever it is that keeps them apart is said
 	case fits == 0:
-		return send, recv, "", fault.Errorf(fault.NotFound, 0, "%s none fit each other by communicator, rank and tag: %s; %s.",
+		return send, recv, "", fault.Errorf(fault.NotFound, 0,
+			"%s none fit each other by communicator, rank and tag: %s; %s.",
 			all, listSides(sends, "sends", " to "), listSides(recvs, "receives", " from "))
 	case fits > 1:
-		note = all + " that could be meant, the first that fit each other by communicator, rank and tag are compared; name " +
-			"a request to choose another."
+		note = all + " that could be meant, the first that fit each other by communicator, rank and tag are " +
+			"compared; name a request to choose another."
 	}
 	return sends[first[0]], recvs[first[1]], note, nil
 }

@@ -96,7 +96,8 @@ func Import(text string) (Side, error) {
 	if err := json.Unmarshal([]byte(coded), &in); err != nil {
 		return bad(err.Error())
 	}
-	if len(in.Records) == 0 || in.MPI != abi.MPICH && in.MPI != abi.OpenMPI || in.HandleSize != 4 && in.HandleSize != 8 {
+	if len(in.Records) == 0 || in.MPI != abi.MPICH && in.MPI != abi.OpenMPI ||
+		in.HandleSize != 4 && in.HandleSize != 8 {
 		return bad("its head is not whole")
 	}
 	mem := &records{}

@@ -51,7 +51,10 @@ func (b blockRun) repeated(c *Calc, n, step int64) blockRun {
 	if b.last == next {
 		total -= n - 1
 	}
-	return blockRun{n: total, first: b.first, last: c.Add(b.last, c.Mul(n-1, step)), ordered: b.ordered && b.last <= next}
+	return blockRun{
+		n: total, first: b.first, last: c.Add(b.last, c.Mul(n-1, step)),
+		ordered: b.ordered && b.last <= next,
+	}
 }
 
 // over is what b is over dimensions, the last of which is the fastest.
@@ -95,8 +98,8 @@ func (t *Type) compute() {
 		}
 	}
 	if c.Bad {
-		t.Problem = fault.Errorf(fault.TooLarge, t.Address, "The datatype %s (handle 0x%x) spans more than 2^62 bytes or "+
-			"elements; the library cannot use it either.", t.Title(), t.Handle)
+		t.Problem = fault.Errorf(fault.TooLarge, t.Address, "The datatype %s (handle 0x%x) spans more than 2^62 "+
+			"bytes or elements; the library cannot use it either.", t.Title(), t.Handle)
 	}
 }
 

@@ -176,8 +176,8 @@ func (t *Type) order() (dims []int, fortran bool, err error) {
 		first = 56
 	}
 	if value != first && value != first+1 {
-		return nil, false, fault.Corruptf(t.Address, "the storage order %d is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN "+
-			"of %s", value, t.reg.MPI())
+		return nil, false, fault.Corruptf(t.Address, "the storage order %d is neither MPI_ORDER_C nor "+
+			"MPI_ORDER_FORTRAN of %s", value, t.reg.MPI())
 	}
 	for i := range t.entries() {
 		dims = append(dims, i)
@@ -225,7 +225,8 @@ func (t *Type) distribution(value, darg int64) (d distribution, dflt bool, err e
 		base, dfltDarg = 121, -49767
 	}
 	if value < base || value > base+2 {
-		return 0, false, fault.Corruptf(t.Address, "a darray has the distribution %d, which %s does not have", value, t.reg.MPI())
+		return 0, false, fault.Corruptf(t.Address, "a darray has the distribution %d, which %s does not have", value,
+			t.reg.MPI())
 	}
 	dflt = darg == dfltDarg
 	if !dflt && darg < 1 {
@@ -259,7 +260,8 @@ func (t *Type) placeDarray(c *Calc, ext int64) error {
 		switch {
 		case dist == distributeNone:
 			if procs != 1 {
-				return fault.Corruptf(t.Address, "a darray has %d processes in a dimension that is not distributed", procs)
+				return fault.Corruptf(t.Address, "a darray has %d processes in a dimension that is not distributed",
+					procs)
 			}
 			b = size
 		case dflt && dist == distributeBlock:

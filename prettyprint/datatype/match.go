@@ -178,12 +178,13 @@ func (m *Matching) Explain() string {
 	case MatchPartial:
 		ends, more := entries(m.Send.Total), view.Grouped(m.Recv.Total-m.Send.Total)
 		if m.collective() {
-			return fmt.Sprintf("They do not match, which is an error: the send ends after %s, and the receive is of %s "+
-				"more, from %s on. Only point-to-point communication may receive less than was asked for.", ends, more,
+			return fmt.Sprintf("They do not match, which is an error: the send ends after %s, and the receive is of "+
+				"%s more, from %s on. Only point-to-point communication may receive less than was asked for.",
+				ends, more,
 				r.Address)
 		}
-		text := fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could take %s "+
-			"more, from %s on.", ends, more, r.Address)
+		text := fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could take "+
+			"%s more, from %s on.", ends, more, r.Address)
 		if m.Send.Envelope == nil || m.Recv.Envelope == nil {
 			text += " In point-to-point communication this is correct; in a collective it is an error."
 		}
@@ -193,17 +194,17 @@ func (m *Matching) Explain() string {
 			return fmt.Sprintf("The send has %s and the receive takes %s: the message is truncated, which is an error.",
 				sent, taken)
 		}
-		return fmt.Sprintf("The message is truncated, which is an error: the receive ends after %s, and the send has %s "+
-			"more, from %s on.", entries(m.Recv.Total), view.Grouped(m.Send.Total-m.Recv.Total), s.Address)
+		return fmt.Sprintf("The message is truncated, which is an error: the receive ends after %s, and the send "+
+			"has %s more, from %s on.", entries(m.Recv.Total), view.Grouped(m.Send.Total-m.Recv.Total), s.Address)
 	case MatchDifferent:
 		return fmt.Sprintf("They do not match, which is an error: entry %s is %s in the send, at %s, and %s in the "+
 			"receive, at %s.%s", view.Grouped(m.At), s.Basic, s.Address, r.Basic, r.Address, m.alike(s, r))
 	case MatchPacked:
-		return fmt.Sprintf("MPI_PACKED matches every type; whether the message was packed from, or will be unpacked as, "+
-			"the other side's types cannot be seen here. The send has %s, the receive takes up to %s.", sent, taken)
+		return fmt.Sprintf("MPI_PACKED matches every type; whether the message was packed from, or will be unpacked "+
+			"as, the other side's types cannot be seen here. The send has %s, the receive takes up to %s.", sent, taken)
 	default:
-		return fmt.Sprintf("The first %s agree. Then comes a type that Cohort does not decode, at %s in the send and %s "+
-			"in the receive.", entries(m.At), s.Address, r.Address)
+		return fmt.Sprintf("The first %s agree. Then comes a type that Cohort does not decode, at %s in the send "+
+			"and %s in the receive.", entries(m.At), s.Address, r.Address)
 	}
 }
 
@@ -219,7 +220,7 @@ func (m *Matching) collective() bool {
 func (m *Matching) alike(s, r *MatchEntry) string {
 	a, b := s.Leaf.parts()[0], r.Leaf.parts()[0]
 	if s.Leaf.basic() != abi.BasicPair && r.Leaf.basic() != abi.BasicPair && a.basic == b.basic && a.size == b.size {
-		return fmt.Sprintf(" Both are stored alike here, in %s, so the values will arrive; MPI does not promise it, "+
+		return fmt.Sprintf(" Both are stored alike here, in %s, so the values will arrive; MPI does not guarantee it, "+
 			"because the names differ.", view.ByteCount(a.size))
 	}
 	if sent, taken := m.Send.Bytes(), m.Recv.Bytes(); sent > taken {
@@ -301,7 +302,8 @@ func (e *MatchEntry) cell() string {
 func (m *Matching) Node() view.Node {
 	side := func(name string, s Side) view.Node {
 		kids := []view.Node{
-			view.Leaf("type", s.what()), view.Leaf("signature", s.Signature().Text(32)), view.Number("entries", s.Total),
+			view.Leaf("type", s.what()), view.Leaf("signature", s.Signature().Text(32)),
+			view.Number("entries", s.Total),
 			view.Number("bytes", s.Bytes()),
 		}
 		if e := s.Entry(m.At); e != nil && m.Verdict != MatchEqual && m.Verdict != MatchPacked {
@@ -310,6 +312,7 @@ func (m *Matching) Node() view.Node {
 		return view.Group(name, s.what(), kids)
 	}
 	return view.Group("match", m.Explain(), []view.Node{
-		view.Leaf("verdict", m.Verdict.String()), view.Number("agree", m.At), side("send", m.Send), side("receive", m.Recv),
+		view.Leaf("verdict", m.Verdict.String()), view.Number("agree", m.At),
+		side("send", m.Send), side("receive", m.Recv),
 	})
 }

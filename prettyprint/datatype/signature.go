@@ -11,7 +11,7 @@ import (
 // finds what a list of blocks repeats, so that its length is that of the type's description, not that of its data.
 type Signature struct {
 	Items     []SignatureItem
-	Truncated bool  // it goes on, beyond what this package keeps,
+	Truncated bool  // it continues, beyond what this package keeps,
 	Rest      int64 // with so many basic elements
 
 	n, elements int64 // entries as MPI counts them, and basic elements, of Items

@@ -195,7 +195,7 @@ func TestLongDoubleOfMachine(t *testing.T) {
 	}
 }
 
-// TestFieldCounts checks the number of fields that is promised before they are built, for every kind; see also the node
+// TestFieldCounts checks the number of fields that is given before they are built, for every kind; see also the node
 // tests.
 func TestFieldCounts(t *testing.T) {
 	for k := range abi.CombinerUnknown {

@@ -1,5 +1,5 @@
-// Package fault is the error of everything that decodes and shows MPI handles: a kind, for callers, and whole sentences,
-// for users.
+// Package fault is the error of everything that decodes and shows MPI handles: a kind, for callers, and whole
+// sentences, for users.
 package fault
 
 import (

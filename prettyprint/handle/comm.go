@@ -22,11 +22,12 @@ const maxDims = 1 << 16
 // Comm is one communicator of the registry. Its fields are read only.
 type Comm struct {
 	registry.Head
-	Record  abi.Comm
-	Kind    abi.CommKind
-	Size    int     // ranks in it; of an intercommunicator, in the local group
-	Rank    int     // this rank's number in it
-	Members []int64 // ranks in MPI_COMM_WORLD, or OutsideWorld, by rank in it; of an intercommunicator, of its local group
+	Record abi.Comm
+	Kind   abi.CommKind
+	Size   int // ranks in it; of an intercommunicator, in the local group
+	Rank   int // this rank's number in it
+	// ranks in MPI_COMM_WORLD, or OutsideWorld, by rank in it; of an intercommunicator, of its local group
+	Members []int64
 	Remote  []int64 // likewise, of an intercommunicator's remote group
 	Peers   []int64 // those of the two that messages go to and come from
 	// Of a Cartesian communicator; else they are empty.
@@ -66,8 +67,8 @@ func (r *Rank) CommAt(rec uint64) (*Comm, error) {
 	size, members, dims := abi.Size[abi.Comm](), int64(h.NMembers), int64(h.NDims)
 	n := members + int64(h.NRemote) + 3*dims
 	if int64(h.Size) < int64(size)+4*n || h.NDims > maxDims {
-		return nil, fault.Corruptf(rec, "a communicator's record has %d bytes and claims %d members, %d remote members and "+
-			"%d dimensions", h.Size, h.NMembers, h.NRemote, h.NDims)
+		return nil, fault.Corruptf(rec, "a communicator's record has %d bytes and claims %d members, %d remote "+
+			"members and %d dimensions", h.Size, h.NMembers, h.NRemote, h.NDims)
 	}
 	v, err := r.Integers("the members of a communicator", rec+uint64(size), int(n), false)
 	if err != nil {

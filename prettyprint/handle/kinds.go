@@ -138,7 +138,10 @@ func (o *Object) epochs() string {
 		bit   abi.Epoch
 		what  string
 		group uint64
-	}{{abi.EpochStart, "access (MPI_Win_start)", w.AccessGroup}, {abi.EpochPost, "exposure (MPI_Win_post)", w.ExposureGroup}} {
+	}{
+		{abi.EpochStart, "access (MPI_Win_start)", w.AccessGroup},
+		{abi.EpochPost, "exposure (MPI_Win_post)", w.ExposureGroup},
+	} {
 		if w.Epochs&e.bit == 0 {
 			continue
 		}

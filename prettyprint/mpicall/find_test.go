@@ -48,12 +48,16 @@ func TestFindC(t *testing.T) {
 		{"plain", "  MPI_Send(b, 1, t, 0, 7, c);", 1, plain},
 		{"another line", "  MPI_Send(b, 1, t, 0, 7, c);\n x();", 2, nil},
 		{"profiling", "PMPI_Send(b,1,t,0,7,c);", 1, []string{"PMPI_Send(b | 1 | t | 0 | 7 | c) 1-1"}},
-		{"of several lines", "x();\nrc = MPI_Send(&u[0][1], /* one, */ 1,\n // nothing, here\n   column,\n  0, 7, c);\n", 4, []string{"MPI_Send(&u[0][1] | 1 | column | 0 | 7 | c) 2-5"}},
+		{"of several lines", "x();\nrc = MPI_Send(&u[0][1], /* one, */ 1,\n // nothing, here\n   column,\n  0, 7, " +
+			"c);\n", 4, []string{"MPI_Send(&u[0][1] | 1 | column | 0 | 7 | c) 2-5"}},
 		{
 			"nested brackets", "MPI_Send(f(a, b)[g(1, 2)], n > 1 ? (1, 2) : 3, t[i, j], 0, 7, c);", 1,
 			[]string{"MPI_Send(f(a, b)[g(1, 2)] | n > 1 ? (1, 2) : 3 | t[i, j] | 0 | 7 | c) 1-1"},
 		},
-		{"strings", `MPI_Send("a,b\")", 1, ',' , ')', '\'', c);`, 1, []string{`MPI_Send("a,b\")" | 1 | ',' | ')' | '\'' | c) 1-1`}},
+		{
+			"strings", `MPI_Send("a,b\")", 1, ',' , ')', '\'', c);`, 1,
+			[]string{`MPI_Send("a,b\")" | 1 | ',' | ')' | '\'' | c) 1-1`},
+		},
 		{"within a macro", "CHECK(MPI_Send(b, 1, t, 0, 7, c));", 1, plain},
 		{"two on a line", "if (r) MPI_Send(b, 1, t, 0, 7, c); else MPI_Recv(b, 1, t, 0, 7, c, &s);", 1, []string{
 			"MPI_Send(b | 1 | t | 0 | 7 | c) 1-1", "MPI_Recv(b | 1 | t | 0 | 7 | c | &s) 1-1",

@@ -37,13 +37,15 @@ func (p *Picture) SVG(w io.Writer) error {
 	d := svgDrawing{p: p}
 	d.draw()
 	width := svgLabel + p.x(max(p.BytesPerRow, len(p.Overview))) + svgMargin
-	return view.Write(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">
+	return view.Write(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d"
+  font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">
 <title>%s</title>
 <defs><pattern id="overlap" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
 <rect width="6" height="6" fill="#ff8080"/><rect width="3" height="6" fill="#d00000"/></pattern></defs>
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %s</svg>
-`, width, d.y+svgMargin, width, d.y+svgMargin, svgSafe(strings.ReplaceAll(strings.TrimSpace(p.Head()), "\n", "; ")), d.b.String())
+`, width, d.y+svgMargin, width, d.y+svgMargin,
+		svgSafe(strings.ReplaceAll(strings.TrimSpace(p.Head()), "\n", "; ")), d.b.String())
 }
 
 // x is where byte i of a row begins, from the end of the label on.

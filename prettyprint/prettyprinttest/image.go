@@ -77,7 +77,10 @@ type slot struct{ handle, record uint64 }
 
 // NewImage returns an empty image for one of the two libraries.
 func NewImage(mpi uint32) *Image {
-	return &Image{MPI: mpi, Version: abi.RegistryVersion, Magic: abi.RegistryMagic, next: 0x7f0000001000, text: 0x7e0000001000, named: map[string]*Type{}}
+	return &Image{
+		MPI: mpi, Version: abi.RegistryVersion, Magic: abi.RegistryMagic, next: 0x7f0000001000,
+		text: 0x7e0000001000, named: map[string]*Type{},
+	}
 }
 
 // Alloc maps data somewhere, with unmapped memory around it unless the image is Compact, and returns its address.
@@ -130,8 +133,9 @@ func (im *Image) Datatype(r TypeRecord) uint64 {
 		}),
 		Basic: abi.Basic(r.Basic), Pair: abi.Basic(r.Pair), BasicSize: r.BasicSize,
 		NIntegers:  pick(r.OverrideIntegers, uint32(len(r.Integers))),
-		NAddresses: pick(r.OverrideAddresses, uint32(len(r.Addresses))), NTypes: pick(r.OverrideN, uint32(len(r.Types))),
-		TypeSize: r.TypeSize, LB: r.LB, Extent: r.Extent, TrueLB: r.TrueLB, TrueExtent: r.TrueExtent,
+		NAddresses: pick(r.OverrideAddresses, uint32(len(r.Addresses))),
+		NTypes:     pick(r.OverrideN, uint32(len(r.Types))),
+		TypeSize:   r.TypeSize, LB: r.LB, Extent: r.Extent, TrueLB: r.TrueLB, TrueExtent: r.TrueExtent,
 	}
 	d.FHandle, d.Refs = r.FHandle, r.Refs
 	rest := appendAll(appendAll(nil, r.Integers, r.Addresses), r.Types)
@@ -176,8 +180,9 @@ func (im *Image) Tombstone(handle uint64) { im.types = append(im.types, slot{han
 // Publish writes the tables and the registry and returns the address of cohort_registry. It is called last.
 func (im *Image) Publish() uint64 {
 	r := abi.Registry{
-		Magic: im.Magic, Version: im.Version, Size: uint32(abi.Size[abi.Registry]()), MPI: abi.MPI(im.MPI), HandleSize: 4,
-		Datatypes: im.table(im.types), Comms: im.table(im.comms), Calls: im.FirstCall, Detached: im.Detached,
+		Magic: im.Magic, Version: im.Version, Size: uint32(abi.Size[abi.Registry]()), MPI: abi.MPI(im.MPI),
+		HandleSize: 4,
+		Datatypes:  im.table(im.types), Comms: im.table(im.comms), Calls: im.FirstCall, Detached: im.Detached,
 		Features: abi.FeatureDatatypes | abi.FeatureComms, InPlace: im.InPlace,
 	}
 	if im.MPI == OpenMPI {

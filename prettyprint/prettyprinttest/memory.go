@@ -2,8 +2,8 @@
 // pmpi/include/cohort_abi.h in a fake memory, with any fault that a test wants, and holds a brute-force oracle for
 // datatypes (explicit typemaps).
 //
-// It is written from pmpi/abi and the MPI standard, not from the packages below prettyprint, none of which it imports: a
-// mistake in one does not hide in the other.
+// It is written from pmpi/abi and the MPI standard, not from the packages below prettyprint, none of which it imports:
+// a mistake in one does not hide in the other.
 package prettyprinttest
 
 import (

@@ -164,8 +164,9 @@ func (im *Image) Info(r ObjectRecord, keys uint32, texts ...string) uint64 {
 // Request lays out a struct cohort_request_record; without a handle it is in no table.
 func (im *Image) Request(r RequestRecord) uint64 {
 	q := abi.RequestRecord{
-		Object: im.object(r.ObjectRecord), StartEvent: r.StartEvent, StartSite: r.StartSite, SinceNS: r.Since, Next: r.Next,
-		Tid: r.Tid, A: r.Action.record(),
+		Object: im.object(r.ObjectRecord), StartEvent: r.StartEvent, StartSite: r.StartSite, SinceNS: r.Since,
+		Next: r.Next,
+		Tid:  r.Tid, A: r.Action.record(),
 	}
 	at := place(im, &q, &q.Object, nil)
 	if r.Handle != 0 {

@@ -7,7 +7,10 @@ import (
 )
 
 // constants are what mpi.h defines as numbers.
-var constants = map[abi.MPI]struct{ procNull, anySource, root int64 }{abi.MPICH: {-1, -2, -3}, abi.OpenMPI: {-2, -1, -4}}
+var constants = map[abi.MPI]struct{ procNull, anySource, root int64 }{
+	abi.MPICH:   {-1, -2, -3},
+	abi.OpenMPI: {-2, -1, -4},
+}
 
 func (r *Registry) ProcNull() int64  { return constants[r.MPI()].procNull }
 func (r *Registry) AnySource() int64 { return constants[r.MPI()].anySource }

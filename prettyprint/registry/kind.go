@@ -66,7 +66,8 @@ var Classes = []Class{
 		abi.FeatureWindows, func(h *abi.Registry) uint64 { return h.Windows }, abi.Size[abi.Window](),
 	},
 	{
-		KindFile, "file", "file", "MPI_File", "MPI_FILE_NULL", 0, "ompi_mpi_file_null", "it was closed or never opened.",
+		KindFile, "file", "file", "MPI_File", "MPI_FILE_NULL", 0, "ompi_mpi_file_null",
+		"it was closed or never opened.",
 		abi.FeatureFiles, func(h *abi.Registry) uint64 { return h.Files }, abi.Size[abi.File](),
 	},
 	{
@@ -154,11 +155,12 @@ func (r *Registry) NotTracked(feature abi.Feature, what string) error {
 	case feature&(abi.FeatureRequests|abi.FeatureCalls) == 0:
 		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked by the libcohort.so of this rank.", what)
 	case f&abi.FeatureAsked != 0:
-		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked in this run, because COHORT_KEEP=0 is in the rank's "+
-			"environment. Start it without, and they are.", what)
+		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked in this run, because COHORT_KEEP=0 is in "+
+			"the rank's environment. Start it without, and they are.", what)
 	case f&abi.FeatureControl != 0:
-		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked in this run: %s, and no debugger was there when it began. "+
-			"`cohort debug` tracks them; so does COHORT_KEEP=1 in the environment of `cohort record` and `cohort replay`.", what, cost)
+		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked in this run: %s, and no debugger was "+
+			"there when it began. `cohort debug` tracks them; so does COHORT_KEEP=1 in the environment of `cohort "+
+			"record` and `cohort replay`.", what, cost)
 	}
 	return fault.Errorf(fault.NotTracked, r.addr,
 		"%s are not tracked in this run: %s. Start it with COHORT_KEEP=1 in its environment.", what, cost)

@@ -47,12 +47,14 @@ func (r *Registry) Head(k *Class, rec uint64) (Head, error) {
 	}
 	o := abi.Read[abi.Object](b)
 	if int64(o.Size) < int64(k.Size) {
-		return Head{}, fault.Corruptf(rec, "the record of a %s has %d bytes, and at least %d are needed", k.Word, o.Size,
+		return Head{}, fault.Corruptf(rec, "the record of a %s has %d bytes, and at least %d are needed", k.Word,
+			o.Size,
 			k.Size)
 	}
 	h := Head{
-		Class: k, Address: rec, Object: o, Freed: o.State&abi.ObjectFreed != 0, Predefined: o.State&abi.ObjectPredefined != 0,
-		Raw: b,
+		Class: k, Address: rec, Object: o, Freed: o.State&abi.ObjectFreed != 0,
+		Predefined: o.State&abi.ObjectPredefined != 0,
+		Raw:        b,
 	}
 	if o.Name != 0 {
 		h.Name = r.name(k, o.Name)
@@ -173,7 +175,8 @@ func (r *Registry) unknown(k *Class, h uint64, fortran, freed bool) error {
 	shown := k.shown(fortran, h)
 	if freed {
 		return fault.Errorf(fault.Freed, 0,
-			"The %s handle %s was freed: no live %s has it. Using it in an MPI call is an error.", k.Word, shown, k.Word)
+			"The %s handle %s was freed: no live %s has it. Using it in an MPI call is an error.",
+			k.Word, shown, k.Word)
 	}
 	hint := ""
 	switch {

@@ -115,8 +115,8 @@ func ReadAll(mem MemoryReader, reqs []Piece) *Snapshot {
 	return &s
 }
 
-// read reads [start, end) for reqs. Where it fails, it goes on with the next page that a request touches: what lies in
-// between may be mapped again.
+// read reads [start, end) for reqs. Where it fails, it continues with the next page that a request touches: what lies
+// in between may be mapped again.
 func (s *Snapshot) read(mem MemoryReader, start, end uint64, reqs []Piece) {
 	for all := make([]byte, end-start); start < end; {
 		buf := all[uint64(len(all))-(end-start):]
@@ -198,7 +198,8 @@ func (r *Registry) ReadArray(what string, addr uint64, n, size int) ([]byte, err
 	if got, err := r.Mem.ReadMemory(addr, b); got < len(b) {
 		return nil, &fault.Error{
 			Kind: fault.Unreadable, Address: addr + uint64(max(got, 0)), Err: err,
-			Message: fmt.Sprintf("The %s of %s at 0x%x cannot be read: unmapped at 0x%x.", view.Plural(int64(n), "entry"),
+			Message: fmt.Sprintf("The %s of %s at 0x%x cannot be read: unmapped at 0x%x.",
+				view.Plural(int64(n), "entry"),
 				what, addr, addr+uint64(max(got, 0))),
 		}
 	}

@@ -1,8 +1,8 @@
 // Package registry decodes the records that the interposer keeps in a rank's memory (pmpi/include/cohort_abi.h): tables
 // of handles, and of each kind its record, as far as bytes tell. What a record means is for the packages above it.
 //
-// **Invariant:** nothing that is read from the rank is trusted: counts are bounded before they are used, records are read
-// in pieces that must be mapped before more is allocated.
+// **Invariant:** nothing that is read from the rank is trusted: counts are bounded before they are used, records are
+// read in pieces that must be mapped before more is allocated.
 package registry
 
 import (
@@ -70,8 +70,8 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 	r.Header = abi.Read[abi.Registry](b)
 	switch {
 	case r.Header.Magic == 0:
-		return nil, fault.Errorf(fault.NotReady, addr, "The interposer has not started yet: its registry is still empty. "+
-			"Let the rank return from MPI_Init and ask again.")
+		return nil, fault.Errorf(fault.NotReady, addr, "The interposer has not started yet: its registry is still "+
+			"empty. Let the rank return from MPI_Init and ask again.")
 	case r.Header.Magic != abi.RegistryMagic:
 		return nil, noInterposer(addr,
 			fmt.Sprintf("The memory at 0x%x is not Cohort's registry: it begins with 0x%x, not with 0x%x.",
@@ -81,7 +81,8 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 			"The rank's libcohort.so writes registries of version %d; this Cohort reads version %d. "+
 				"Start the program with the libcohort.so of this Cohort.", r.Header.Version, abi.RegistryVersion)
 	case int64(r.Header.Size) < registrySize:
-		return nil, fault.Corruptf(addr, "the header says that it has %d bytes, and version %d has %d", r.Header.Size, abi.RegistryVersion,
+		return nil, fault.Corruptf(addr, "the header says that it has %d bytes, and version %d has %d", r.Header.Size,
+			abi.RegistryVersion,
 			registrySize)
 	case r.MPI() != abi.MPICH && r.MPI() != abi.OpenMPI:
 		return nil, fault.Corruptf(addr, "the header names MPI number %d, and only 1 (MPICH) and 2 (Open MPI) exist",
@@ -155,7 +156,8 @@ func (r *Registry) capacity(k *Class) (uint64, error) {
 	}
 	n := abi.Read[abi.Slots](b).Capacity
 	if n == 0 || n&(n-1) != 0 || n > maxSlots {
-		return 0, fault.Corruptf(table, "the table of %s claims %d slots, which is not a power of two up to %d", k.Words(), n,
+		return 0, fault.Corruptf(table, "the table of %s claims %d slots, which is not a power of two up to %d",
+			k.Words(), n,
 			maxSlots)
 	}
 	return n, nil

@@ -4,8 +4,9 @@
 // An example is a fenced block whose language is `console`. In it a line that begins with a prompt is what the reader
 // types, and the lines up to the next prompt are what is printed:
 //
-//	$ COMMAND          a shell command; one that ends with a backslash goes on in the next line
-//	(cohort) COMMAND   a line for the console of the `cohort debug` or `cohort core` that the last shell command has started
+//	$ COMMAND          a shell command; one that ends with a backslash continues in the next line
+//	(cohort) COMMAND   a line for the console of the `cohort debug` or `cohort core` that the last shell command has
+//	                   started
 //	(gdb) COMMAND      a line for the gdb that the last shell command has started
 //
 // A line of three dots stands for any lines, and three dots at the end of a line for its rest. What is different in

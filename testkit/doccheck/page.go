@@ -41,8 +41,8 @@ var (
 	prompts = []Prompt{Shell, Cohort, Gdb}
 )
 
-// Steps returns the steps of a page in their order. It is an error if a page has a prompt that is in no `console` block, output that no prompt precedes, or a comment that is not
-// understood.
+// Steps returns the steps of a page in their order. It is an error if a page has a prompt that is in no `console`
+// block, output that no prompt precedes, or a comment that is not understood.
 func Steps(page string) ([]Step, error) {
 	var steps []Step
 	var options Options
@@ -61,7 +61,8 @@ func Steps(page string) ([]Step, error) {
 				return nil, fmt.Errorf("line %d: %w", at, err)
 			}
 			if promptOf(strings.TrimSpace(line)) != "" {
-				return nil, fmt.Errorf("line %d: %q is in no block of the language console", at, strings.TrimSpace(line))
+				return nil, fmt.Errorf("line %d: %q is in no block of the language console", at,
+					strings.TrimSpace(line))
 			}
 		case language != "console":
 			if p := promptOf(line); p != "" {
@@ -92,7 +93,10 @@ func promptOf(line string) Prompt {
 
 func add(steps []Step, line string, at int, fresh bool, options Options) ([]Step, error) {
 	if p := promptOf(line); p != "" {
-		return append(steps, Step{Prompt: p, Command: strings.TrimPrefix(line, string(p)), Line: at, Lines: 1, Options: options}), nil
+		return append(steps, Step{
+			Prompt: p, Command: strings.TrimPrefix(line, string(p)), Line: at, Lines: 1,
+			Options: options,
+		}), nil
 	}
 	if fresh {
 		return nil, fmt.Errorf("line %d: a console block begins with %q, and not with a prompt", at, line)

@@ -59,7 +59,10 @@ func TestBoundedBuffering(t *testing.T) {
 			t.Errorf("%d messages wait at rank %d, with %d control messages", most, rank, len(bound.Control))
 		}
 		text, err = j.replayWith(ctx,
-			runner.ReplayOptions{Recording: dir, Env: env("bounded", "FLOOD_FIRST=", "FLOOD_SLOW=2"), Control: bound.Control})
+			runner.ReplayOptions{
+				Recording: dir, Env: env("bounded", "FLOOD_FIRST=", "FLOOD_SLOW=2"),
+				Control: bound.Control,
+			})
 		if err != nil {
 			t.Fatal(err)
 		}

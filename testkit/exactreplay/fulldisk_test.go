@@ -21,7 +21,7 @@ import (
 const fullDiskStall = 3 * time.Second
 
 // TestFullDisk: a disk that gets full while random programs are recorded. The ranks' traces end at places that have
-// nothing to do with each other; the programs go on, and the replay is what was recorded, as far as it goes.
+// nothing to do with each other; the programs continue, and the replay is what was recorded, as far as it goes.
 func TestFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")

@@ -20,8 +20,8 @@ import (
 // argument.
 const randomWithout = ""
 
-// SoakVar is for how many minutes TestRandomPrograms goes on; SeedVar is its first seed, instead of one that the clock
-// gives.
+// SoakVar is for how many minutes TestRandomPrograms continues; SeedVar is its first seed, instead of one that the
+// clock gives.
 const (
 	SoakVar = "COHORT_SOAK"
 	SeedVar = "COHORT_SEED"
@@ -204,7 +204,7 @@ func must(t *testing.T, j job, r random, replays int) bool {
 	return false
 }
 
-// soak goes on for a while, with five replays each.
+// soak continues for a while, with five replays each.
 func soak(t *testing.T, length time.Duration) {
 	t.Helper()
 	seed := uint64(time.Now().Unix()) * 1000

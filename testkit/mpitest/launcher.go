@@ -42,7 +42,8 @@ func (m MPI) withWorkingLauncher(t testing.TB) MPI {
 		}
 		outputs.WriteString(strings.Join(cmd.Args, " ") + ":\n" + string(output))
 	}
-	Missing(t, "mpitest: "+m.Name+" is installed, but no launcher starts two ranks of it that know of each other:\n"+outputs.String())
+	Missing(t, "mpitest: "+m.Name+" is installed, but no launcher starts two ranks of it that know of each other:\n"+
+		outputs.String())
 	return MPI{}
 }
 

@@ -16,7 +16,8 @@ type Order struct {
 	Polls int64  // probes and tests that found nothing
 }
 
-var orderLine = regexp.MustCompile(`(?m)\b[a-z_]+: rank (\d+) order ([0-9a-f]{16}) data ([0-9a-f]{16}) tasks (\d+) polls (\d+)\s*$`)
+var orderLine = regexp.MustCompile(`(?m)\b[a-z_]+: rank (\d+) order ([0-9a-f]{16}) ` +
+	`data ([0-9a-f]{16}) tasks (\d+) polls (\d+)\s*$`)
 
 // ParseOrders finds the order lines of all n ranks in a program's output, whatever stands before each (a label, for
 // example), and returns them by rank. A rank without a line, or with two, is an error.

@@ -79,7 +79,8 @@ func TestProgramsBuildWithoutWarnings(t *testing.T) {
 func TestPhases(t *testing.T) {
 	Each(t, func(t *testing.T, mpi MPI) {
 		// Alone on its rank 0 it has nobody to wait for; with workers it may hang, which is what it is for.
-		if output := succeed(t, mpi, 1, mpi.Build(t, "phases.c")); !strings.HasPrefix(output, "phases: rank 0 has the sum 0") {
+		if output := succeed(t, mpi, 1, mpi.Build(t, "phases.c")); !strings.HasPrefix(output,
+			"phases: rank 0 has the sum 0") {
 			t.Errorf("printed %q", output)
 		}
 	})

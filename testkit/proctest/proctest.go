@@ -18,7 +18,7 @@ import (
 
 // EndWithParent makes a helper process, such as a test binary that another has started, end by SIGKILL as soon as its
 // parent has ended, however that ended: a test binary that is killed, or that `go test` stops at its timeout, runs no
-// cleanup. Call it first of all. The error says why it cannot be done; then the helper should not go on.
+// cleanup. Call it first of all. The error says why it cannot be done; then the helper should not continue.
 func EndWithParent() error {
 	parent := os.Getppid()
 	fd, err := unix.PidfdOpen(parent, 0)

@@ -59,16 +59,16 @@ type Plan struct {
 	Waits, Grants   []Order // those of this one
 	// cut short within this call, which was not complete; OpNone: outside MPI, or not known
 	CurrentOp mpispec.Op
-	// Hold: not recorded either. The rank parks after LastEvent, and whoever replays lets it go on when the others need
-	// it no more.
+	// Hold: not recorded either. The rank parks after LastEvent, and whoever replays lets it continue when the others
+	// need it no more.
 	Hold bool
 
 	// What follows is no part of the decisions file.
 
 	Modules []*trace.Module // what called MPI
-	Ended   abi.Ended       // why the recording of this rank ends here, although the rank went on
-	// Unrecorded are the clocks and random numbers that the program asked and that are not recorded: what it did because
-	// of them it may do otherwise in a replay.
+	Ended   abi.Ended       // why the recording of this rank ends here, although the rank continued
+	// Unrecorded are the clocks and random numbers that the program asked and that are not recorded: what it did
+	// because of them it may do otherwise in a replay.
 	Unrecorded trace.ValueKinds
 }
 
@@ -389,7 +389,7 @@ func (b *Builder) finish(h *trace.Header, ended bool, endPolls uint64) {
 	case h.Ended == abi.EndedDiskCounting && h.Mode == abi.ModeRacing:
 		out.LastEvent, endPolls = max(h.Undecided.Whole, 1)-1, 0
 	case h.Ended == abi.EndedDiskCounting && h.Mode == abi.ModeOrder:
-		// The counter went on without the records. Of the event of the last record one may have been lost; before it
+		// The counter continued without the records. Of the event of the last record one may have been lost; before it
 		// all are there.
 		out.LastEvent = max(b.last, 1) - 1
 		if n := len(out.Checks); n > 0 {

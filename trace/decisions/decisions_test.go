@@ -154,7 +154,10 @@ func TestIncompleteIsRefused(t *testing.T) {
 	if !errors.As(err, &e) {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(&decisions.IncompleteError{Path: "memory", Rank: 1, Call: "MPI_Get", Event: 2, Count: 2, Module: "/bin/p", Offset: 8},
+	if d := cmp.Diff(&decisions.IncompleteError{
+		Path: "memory", Rank: 1, Call: "MPI_Get", Event: 2, Count: 2,
+		Module: "/bin/p", Offset: 8,
+	},
 		e); d != "" {
 		t.Error(d)
 	}

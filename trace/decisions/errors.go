@@ -7,9 +7,10 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// IncompleteError is a recording that lacks decisions, because the program made a call that record/replay does not
-// cover. Event is the number of the first such call, Count how many there were. Module and Offset say where that call is in an object file ("": unknown); Place is that for people, such
-// as "heat.c:12 in main", if somebody has found it out.
+// IncompleteError is a recording without all decisions, because the program made a call that record/replay does not
+// cover. Event is the number of the first such call, Count how many there were. Module and Offset say where that call
+// is in an object file ("": unknown); Place is that for people, such as "heat.c:12 in main", if somebody has found it
+// out.
 type IncompleteError struct {
 	Path  string
 	Rank  int

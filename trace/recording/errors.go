@@ -17,6 +17,6 @@ func noRecording(path, reason string) error {
 
 // otherRanks refuses what disagrees with the recording about the number of ranks.
 func otherRanks(path string, found, want int) error {
-	return trace.Refuse("%s has %d ranks where %d were expected: the parts of the recording are not of one run. Restore "+
-		"them, or record again", path, found, want)
+	return trace.Refuse("%s has %d ranks where %d were expected: the parts of the recording are not of one run. "+
+		"Restore them, or record again", path, found, want)
 }

@@ -36,7 +36,8 @@ func (rec *Recording) Graph() (*Graph, error) {
 		return &Graph{rec, rec.Dir}, nil
 	}
 	if !rec.HasGraph() {
-		return nil, fmt.Errorf("the recording %s holds decisions only; replay it once in full mode to obtain its event graph",
+		return nil, fmt.Errorf("the recording %s holds decisions only; replay it once in full mode to obtain its "+
+			"event graph",
 			rec.Dir)
 	}
 	dir := filepath.Join(rec.Dir, graphName)
@@ -66,8 +67,8 @@ func (rec *Recording) checkGraph(dir string) error {
 		// A rank that was cut short is ended by the replay at its last decision, or a little later: only a rank that
 		// was recorded whole has a number of events to compare.
 		if hr.Closed && hf.Events != hr.Events {
-			return trace.Refuse("the full trace of rank %d in %s has %d events but the recording has %d: they are not of "+
-				"the same run", rank, dir, hf.Events, hr.Events)
+			return trace.Refuse("the full trace of rank %d in %s has %d events but the recording has %d: they are "+
+				"not of the same run", rank, dir, hf.Events, hr.Events)
 		}
 	}
 	return nil

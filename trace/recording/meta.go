@@ -151,7 +151,8 @@ func decodeMeta(dir string, content []byte) (Meta, error) {
 		return Meta{}, noRecording(dir, fmt.Sprintf("its %s cannot be read: %v", metaName, err))
 	}
 	if stamp.Format != recordingFormat {
-		return Meta{}, noRecording(dir, fmt.Sprintf("its %s has the format %q, not %q", metaName, stamp.Format, recordingFormat))
+		return Meta{}, noRecording(dir, fmt.Sprintf("its %s has the format %q, not %q", metaName, stamp.Format,
+			recordingFormat))
 	}
 	if stamp.Version != Version {
 		return Meta{}, trace.RefuseVersion("recording", dir, stamp.Version, Version)
@@ -178,7 +179,8 @@ func checkMeta(dir string, m *Meta) error {
 	}
 	for i := range m.PerRank {
 		if m.PerRank[i].Rank != i {
-			return noRecording(dir, fmt.Sprintf("perRank[%d] of its %s is about rank %d", i, metaName, m.PerRank[i].Rank))
+			return noRecording(dir, fmt.Sprintf("perRank[%d] of its %s is about rank %d", i, metaName,
+				m.PerRank[i].Rank))
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 
 // Pack packs the traces of all ranks that are not packed yet. Each is written beside the trace, read back and compared,
 // forced to disk and renamed before the trace is removed: whenever that is interrupted, what was recorded is there.
-// What cannot be packed, because it lacks bytes, is damaged, or the disk is full, stays as it is; all such errors are
+// What cannot be packed, because it is not whole, or the disk is full, stays as it is; all such errors are
 // joined. The end of ctx leaves the rest unpacked. progress, if not nil, is called from several goroutines with numbers
 // of bytes that have been packed.
 func (rec *Recording) Pack(ctx context.Context, progress func(int64)) error {

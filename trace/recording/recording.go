@@ -85,8 +85,8 @@ func makeRoom(dir string, opt CreateOptions) error {
 		return err
 	}
 	if traces && !opt.Overwrite {
-		return trace.Refuse("the directory %s holds a recording already; choose another name, remove it, or overwrite it with "+
-			"--force", dir)
+		return trace.Refuse("the directory %s holds a recording already; choose another name, remove it, or "+
+			"overwrite it with --force", dir)
 	}
 	// A Root never leaves the directory, whatever links are in it.
 	root, err := os.OpenRoot(dir)
@@ -157,7 +157,7 @@ func ownFiles(dir string) (names []string, traces bool, err error) {
 }
 
 // Open reads recording.json and the headers of all ranks' traces. Errors: *trace.RefusedError (of ErrMissing, if a
-// trace is not there), *trace.FormatError (kind ErrTruncated for a trace that lacks committed bytes), and those of the
+// trace is not there), *trace.FormatError (kind ErrTruncated for a trace without all committed bytes), and those of the
 // file system.
 func Open(dir string) (*Recording, error) {
 	rec, err := OpenUnchecked(dir)
@@ -227,8 +227,8 @@ func (rec *Recording) rankIn(dir string, rank int) (*trace.Reader, error) {
 	path := filepath.Join(dir, RankFile(rank))
 	r, err := trace.OpenFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, trace.Refuse("the recording %s is of %d ranks but %s, the trace of rank %d, is %w. Copy it there from where "+
-			"the recording was made, or record again", rec.Dir, rec.Meta.Ranks, path, rank, ErrMissing)
+		return nil, trace.Refuse("the recording %s is of %d ranks but %s, the trace of rank %d, is %w. Copy it "+
+			"there from where the recording was made, or record again", rec.Dir, rec.Meta.Ranks, path, rank, ErrMissing)
 	}
 	if err != nil {
 		return nil, err
@@ -345,8 +345,8 @@ func (rec *Recording) CheckProgram(path string) error {
 		return err
 	}
 	if recorded := rec.Meta.Program; found.ID != recorded.ID || found.IDKind != recorded.IDKind {
-		return trace.Refuse("%s is not the program of the recording %s: its %s is %s, the recorded program (%s) had %s %s. "+
-			"Build the recorded version again, or record anew", found.Path, rec.Dir, found.IDKind, found.ID,
+		return trace.Refuse("%s is not the program of the recording %s: its %s is %s, the recorded program (%s) had "+
+			"%s %s. Build the recorded version again, or record anew", found.Path, rec.Dir, found.IDKind, found.ID,
 			recorded.Path, recorded.IDKind, recorded.ID)
 	}
 	return nil

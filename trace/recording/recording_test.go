@@ -122,7 +122,10 @@ func TestOpenRefuses(t *testing.T) {
 			return dir
 		}, new(*trace.RefusedError), "cannot be read"},
 		{"other JSON", meta(recording.Format, "else"), new(*trace.RefusedError), `the format "else"`},
-		{"version", meta(`"version": 2`, `"version": 1`), new(*trace.RefusedError), "version 1; this cohort reads version 2"},
+		{
+			"version", meta(`"version": 2`, `"version": 1`), new(*trace.RefusedError),
+			"version 1; this cohort reads version 2",
+		},
 		{"mode", meta(`"mode": "order"`, `"mode": "replay"`), new(*trace.RefusedError), `mode "replay"`},
 		{"ranks", meta(`"ranks": 3`, `"ranks": 4`), new(*trace.RefusedError), "has 3 ranks where 4 were expected"},
 		{"no ranks", meta(`"ranks": 3`, `"ranks": 0`), new(*trace.RefusedError), "0 ranks"},

@@ -15,8 +15,8 @@ import (
 type repairCut struct {
 	last  uint64 // the last event up to which all decisions are known
 	polls uint64 // failed after the last that succeeded up to there
-	// matched are the messages of receives that were posted up to there and completed later (full mode: what comes later
-	// is left out).
+	// matched are the messages of receives that were posted up to there and completed later (full mode: what comes
+	// later is left out).
 	matched []decisions.Match
 }
 

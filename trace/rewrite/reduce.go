@@ -47,8 +47,8 @@ func reduceRank(rec *recording.Recording, dir string, meta *recording.RankMeta, 
 		return 0, err
 	}
 	if !d.Finalized {
-		return 0, trace.Refuse("rank %d of the recording %s did not reach MPI_Finalize (%s); what it had sent last is not "+
-			"known, and so not which receives need no decision", rank, rec.Dir, meta.End)
+		return 0, trace.Refuse("rank %d of the recording %s did not reach MPI_Finalize (%s); what it had sent last "+
+			"is not known, and so not which receives need no decision", rank, rec.Dir, meta.End)
 	}
 	var kept []decisions.Match
 	for _, m := range d.Matches {

@@ -126,8 +126,8 @@ func repairRank(rec *recording.Recording, dir string, meta *recording.RankMeta, 
 		return nil, cannotRepair(rec, rank, fault,
 			fmt.Sprintf("what is left of the trace contradicts itself (%v)", err))
 	case cut.last == 0:
-		return nil, cannotRepair(rec, rank, fault, "no event is left of which all is known. A chunk of the trace counts "+
-			"if all of it is there, and an event if nothing that is lost may be about it")
+		return nil, cannotRepair(rec, rank, fault, "no event is left of which all is known. A chunk of the trace "+
+			"counts if all of it is there, and an event if nothing that is lost may be about it")
 	}
 	if err := cut.write(whole, filepath.Join(dir, recording.RankFile(rank))); err != nil {
 		return nil, fmt.Errorf("repair the trace of rank %d: %w", rank, err)

@@ -354,7 +354,7 @@ func TestRepairRefuses(t *testing.T) {
 
 // What is open when a trace is cut, and what it may not be cut after.
 func TestRepairCutsBeforeWhatIsNotKnown(t *testing.T) {
-	promise := func(event uint64) trace.Record {
+	posted := func(event uint64) trace.Record {
 		return &trace.Match{Event: event, Op: mpispec.OpIrecv, Source: trace.NoSource}
 	}
 	kept := func(event uint64) trace.Record { return &trace.Match{Event: event, Op: mpispec.OpRecv, Source: 1} }
@@ -367,17 +367,17 @@ func TestRepairCutsBeforeWhatIsNotKnown(t *testing.T) {
 	}{
 		{"the event of the last record", recording.RankMeta{}, []trace.Record{kept(5), kept(9)}, 8, ""},
 		{"a check", recording.RankMeta{}, []trace.Record{kept(5), &trace.Check{Event: 64}}, 64, ""},
-		{"an open receive", recording.RankMeta{}, []trace.Record{kept(5), promise(7), kept(20)}, 6, ""},
+		{"an open receive", recording.RankMeta{}, []trace.Record{kept(5), posted(7), kept(20)}, 6, ""},
 		{
 			"one that is known",
 			recording.RankMeta{},
-			[]trace.Record{kept(5), promise(7), kept(20), &trace.Match{Event: 22, Op: mpispec.OpIrecv, Back: 15}},
+			[]trace.Record{kept(5), posted(7), kept(20), &trace.Match{Event: 22, Op: mpispec.OpIrecv, Back: 15}},
 			21, "",
 		},
 		{
 			"one that was cancelled",
 			recording.RankMeta{},
-			[]trace.Record{kept(5), promise(7), kept(20), &trace.Match{
+			[]trace.Record{kept(5), posted(7), kept(20), &trace.Match{
 				Event: 22, Op: mpispec.OpIrecv,
 				Source: trace.NoSource, Back: 15,
 			}},
@@ -396,7 +396,7 @@ func TestRepairCutsBeforeWhatIsNotKnown(t *testing.T) {
 			19, "",
 		},
 		{"the next poll", recording.RankMeta{}, []trace.Record{
-			kept(5), promise(7), &trace.Poll{Event: 12, Op: mpispec.OpTest, Failures: 3},
+			kept(5), posted(7), &trace.Poll{Event: 12, Op: mpispec.OpTest, Failures: 3},
 			kept(20),
 		}, 6, ""},
 	} {

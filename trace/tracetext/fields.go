@@ -19,7 +19,10 @@ const noSource = "promise"
 
 //nolint:gochecknoglobals // constant tables
 var (
-	hexNumbers = map[string]bool{"id": true, "parent": true, "bias": true, "offset": true, "value": true, "unrecorded": true}
+	hexNumbers = map[string]bool{
+		"id": true, "parent": true, "bias": true, "offset": true, "value": true,
+		"unrecorded": true,
+	}
 	hexStrings = map[string]bool{"build_id": true, "bytes": true} // of bytes that are no text
 )
 

@@ -128,7 +128,7 @@ func chooseColumns(o *benchreplay.Options, names string) error {
 // write writes page and figures.
 func write(report *benchreplay.Report, page, figures string) error {
 	if figures != "" {
-		text, err := json.MarshalIndent(report, "", " ") //nolint:musttag // the durations and times of Machine are what they are
+		text, err := json.MarshalIndent(report, "", " ") //nolint:musttag // Machine's durations and times
 		if err != nil {
 			return fmt.Errorf("the figures as JSON: %w", err)
 		}

@@ -24,8 +24,9 @@ func onlyC(f *mpispec.Function) bool {
 
 func fortranWrappers(functions []*mpispec.Function) string {
 	var b strings.Builder
-	b.WriteString(`/* Open MPI's Fortran bypasses its C symbols: mpif.h and "use mpi" call mpi_x_, "use mpi_f08" mpi_x_f08_, and both
- * pass the same. MPICH's Fortran calls the C symbols, but for the calls without buffers of its mpi_f08. */
+	b.WriteString(`/* Open MPI's Fortran bypasses its C symbols: mpif.h and "use mpi" call mpi_x_, "use mpi_f08"
+ * mpi_x_f08_, and both pass the same. MPICH's Fortran calls the C symbols, but for the calls without buffers of its
+ * mpi_f08. */
 
 `)
 	for _, f := range functions {
@@ -128,7 +129,8 @@ func ownWrapper(f *mpispec.Function, symbol, call string) string {
   if (*ierr == MPI_SUCCESS) cohort_call_grequest(SITE, made, *request);
 `
 	default:
-		before += fmt.Sprintf("  int seen = cohort_enter(COHORT_OP_OTHER, SITE);\n  if (seen) cohort_uncovered(\"%s\");\n",
+		before += fmt.Sprintf("  int seen = cohort_enter(COHORT_OP_OTHER, SITE);\n  if (seen) "+
+			"cohort_uncovered(\"%s\");\n",
 			call)
 		after = fmt.Sprintf("  if (*ierr == MPI_SUCCESS) %s;\n  if (!seen) return;\n  cohort_event_plain();\n"+
 			"  cohort_leave();\n", fortranNote(f))
@@ -143,7 +145,8 @@ func ownWrapper(f *mpispec.Function, symbol, call string) string {
 // fortranNote is what the registry is told of such a call.
 func fortranNote(f *mpispec.Function) string {
 	if f.Short() != "Op_create" && procedural(f) {
-		return fmt.Sprintf("cohort_errhandler_from_fortran(*errhandler, %s, %s, site)", errhandlerKind(f), f.Params[0].Name)
+		return fmt.Sprintf("cohort_errhandler_from_fortran(*errhandler, %s, %s, site)", errhandlerKind(f),
+			f.Params[0].Name)
 	}
 	return cmp.Or(fortranNotes[f.Short()], "(void)0")
 }
@@ -247,7 +250,8 @@ func fortranStatus(f *mpispec.Function, p *mpispec.Param, before, after *strings
 		}
 		fmt.Fprintf(after, "  %sfortran_statuses_out(%s, c_%s, %s);\n", condition, p.Name, p.Name, count)
 	case p.Const:
-		fmt.Fprintf(before, "  MPI_Status in_%s, *c_%s = &in_%s;\n  PMPI_Status_f2c(%s, c_%s);\n", p.Name, p.Name, p.Name,
+		fmt.Fprintf(before, "  MPI_Status in_%s, *c_%s = &in_%s;\n  PMPI_Status_f2c(%s, c_%s);\n", p.Name, p.Name,
+			p.Name,
 			p.Name, p.Name)
 	default:
 		condition := "c_" + p.Name + " != MPI_STATUS_IGNORE"
@@ -301,6 +305,6 @@ func fortranSites(functions []*mpispec.Function) string {
 			b.WriteString(passedOn(f, symbol, "  cohort_fortran_site(SITE);\n", "  cohort_fortran_site(0);\n"))
 		}
 	}
-	return "/* MPICH's mpif.h and \"use mpi\" call the C symbols, its \"use mpi_f08\" does for calls with buffers: where\n" +
-		" * they are called from is told here. */\n#ifndef OPEN_MPI\n" + b.String() + "#endif\n"
+	return "/* MPICH's mpif.h and \"use mpi\" call the C symbols, its \"use mpi_f08\" does for calls with buffers: " +
+		"where\n * they are called from is told here. */\n#ifndef OPEN_MPI\n" + b.String() + "#endif\n"
 }

@@ -122,7 +122,8 @@ func compose(f *mpispec.Function, s stages) string {
 	if s.track != nil {
 		b.WriteString(s.track.begin(s.op, f))
 	}
-	fmt.Fprintf(&b, "  int rc;\n  if (LIKELY(cohort_enter(%s, SITE))) {\n%s%s  } else {\n%s  }\n", s.op, s.call, s.leave,
+	fmt.Fprintf(&b, "  int rc;\n  if (LIKELY(cohort_enter(%s, SITE))) {\n%s%s  } else {\n%s  }\n", s.op, s.call,
+		s.leave,
 		s.pass)
 	if s.track != nil {
 		b.WriteString(s.track.end())

@@ -66,7 +66,8 @@ func largeWrapper(f *mpispec.Function) string {
 		case p.Array:
 			convert := map[string]string{"MPI_Count": "large_counts", "MPI_Aint": "large_places"}[p.Type]
 			argument = "i_" + p.Name
-			fmt.Fprintf(&b, "  const int *%s = %s(%d, %s, %s, &fits);\n", argument, convert, slot, p.Name, entries(f, p))
+			fmt.Fprintf(&b, "  const int *%s = %s(%d, %s, %s, &fits);\n", argument, convert, slot, p.Name,
+				entries(f, p))
 			slot++
 		case p.Role == mpispec.RoleCount:
 			argument = "l_" + p.Name + ".count"

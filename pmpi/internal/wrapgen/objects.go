@@ -15,13 +15,14 @@ var tables = map[string]string{
 
 // noted is what the registry is told, in C, of calls that their parameters do not tell enough of.
 var noted = map[string]string{
-	"Op_create":         "op_made(*op, (void *)user_fn, commute, site, NULL)",
-	"Info_set":          "info_noted(info, site, NULL, 0)",
-	"Info_delete":       "info_noted(info, site, NULL, 0)",
-	"File_get_view":     "cohort_view_given(fh, *etype, *filetype)",
-	"Type_commit":       "cohort_datatype_committed(*datatype)",
-	"Type_match_size":   `record_of(*datatype, site, "MPI_Type_match_size")`,
-	"Type_set_name":     "record_of(datatype, 0, UNSEEN);\n  cohort_object_rename(&cohort_datatypes, HANDLE(datatype), type_name)",
+	"Op_create":       "op_made(*op, (void *)user_fn, commute, site, NULL)",
+	"Info_set":        "info_noted(info, site, NULL, 0)",
+	"Info_delete":     "info_noted(info, site, NULL, 0)",
+	"File_get_view":   "cohort_view_given(fh, *etype, *filetype)",
+	"Type_commit":     "cohort_datatype_committed(*datatype)",
+	"Type_match_size": `record_of(*datatype, site, "MPI_Type_match_size")`,
+	"Type_set_name": "record_of(datatype, 0, UNSEEN);\n  cohort_object_rename(&cohort_datatypes, " +
+		"HANDLE(datatype), type_name)",
 	"Type_get_contents": "cohort_contents_given(datatype, max_datatypes, array_of_datatypes, NULL)",
 }
 
@@ -145,7 +146,8 @@ func construction(f *mpispec.Function) string {
 func combiners(functions []*mpispec.Function) string {
 	cases := "    case MPI_COMBINER_NAMED: return COHORT_COMBINER_NAMED;\n"
 	for _, f := range functions {
-		if f.Coverage == mpispec.Objects && strings.HasPrefix(f.Name, "MPI_Type_") && f.Has("newtype") && f.Small == nil &&
+		if f.Coverage == mpispec.Objects && strings.HasPrefix(f.Name, "MPI_Type_") && f.Has("newtype") &&
+			f.Small == nil &&
 			f.Until == 0 {
 			cases += fmt.Sprintf("    case MPI_COMBINER_%s: return COHORT_COMBINER_%[1]s;\n", combiner(f))
 		}

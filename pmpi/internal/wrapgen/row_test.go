@@ -62,8 +62,8 @@ Whisper: >buf count datatype dest tag comm *request
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) { compile(t, mpi, after, table) })
 }
 
-// compile has the compiler look at the generated files, with the hand-written ones beside them. The MPI knows nothing of
-// the functions that were added, so they are declared for it.
+// compile has the compiler look at the generated files, with the hand-written ones beside them. The MPI knows nothing
+// of the functions that were added, so they are declared for it.
 func compile(t *testing.T, mpi mpitest.MPI, files map[string]string, table *mpispec.Table) {
 	dir := t.TempDir()
 	for _, folder := range []string{"src", "include"} {

@@ -22,8 +22,8 @@ func (s *stages) fill(f *mpispec.Function) {
 	case class == mpispec.ClassSend:
 		s.send(f)
 	case class == mpispec.ClassSendInit:
-		s.call = fmt.Sprintf("    rc = carry_%s(%s);\n    cohort_send_initialized(rc, buf, count, datatype, comm, dest, "+
-			"tag, request);\n", lower(f), arguments(f))
+		s.call = fmt.Sprintf("    rc = carry_%s(%s);\n    cohort_send_initialized(rc, buf, count, datatype, comm, "+
+			"dest, tag, request);\n", lower(f), arguments(f))
 	case class == mpispec.ClassCollective:
 		s.collective(f)
 	case class == mpispec.ClassIcollective:
@@ -60,7 +60,8 @@ func (s *stages) collective(f *mpispec.Function) {
 		}
 		before = fmt.Sprintf("    if (UNLIKELY(g.racing)) cohort_racing_collective(%s, comm, %s, %s);\n", op(f), moved,
 			root(f))
-		after = fmt.Sprintf("    if (UNLIKELY(g.racing)) cohort_racing_collected(%s, comm, %s, %s, rc);\n", op(f), moved,
+		after = fmt.Sprintf("    if (UNLIKELY(g.racing)) cohort_racing_collected(%s, comm, %s, %s, rc);\n", op(f),
+			moved,
 			root(f))
 	}
 	s.call = before + yielding(f) + after +
@@ -73,7 +74,8 @@ func yielding(f *mpispec.Function) string {
 	}
 	return fmt.Sprintf("    if (UNLIKELY(g.yield)) {\n      MPI_Request request = MPI_REQUEST_NULL;\n"+
 		"      rc = %s(%s, &request);\n"+
-		"      if (rc == MPI_SUCCESS) rc = carry_wait(&request, MPI_STATUS_IGNORE);\n    } else {\n      rc = %s;\n    }\n",
+		"      if (rc == MPI_SUCCESS) rc = carry_wait(&request, MPI_STATUS_IGNORE);\n    } else {\n      rc = %s;\n "+
+		"   }\n",
 		pmpi(f.Nonblocking), arguments(f), library(f))
 }
 
@@ -213,7 +215,8 @@ func carry(functions []*mpispec.Function) string {
 			declare("yield")
 			fmt.Fprintf(&b, "static inline int carry_%s(%s) {\n"+
 				"  if (LIKELY((g.racing | g.yield | g.last_call) == 0)) return %s;\n"+
-				"  return g.racing ? cohort_racing_%s(%s) : cohort_yield_%s(%s);\n}\n\n", lower(f), parameters(f), library(f),
+				"  return g.racing ? cohort_racing_%s(%s) : cohort_yield_%s(%s);\n}\n\n",
+				lower(f), parameters(f), library(f),
 				name, args, name, args)
 			continue
 		}
@@ -233,8 +236,8 @@ func insertOp(f *mpispec.Function, list, op string) string {
 	return list[:at] + ", " + op + list[at:]
 }
 
-// carriers are the classes of calls that carry messages, and whether one function does for the sends of all modes, which
-// is told the operation.
+// carriers are the classes of calls that carry messages, and whether one function does for the sends of all modes,
+// which is told the operation.
 var carriers = map[mpispec.Class]bool{
 	mpispec.ClassSend: true, mpispec.ClassSendInit: true, mpispec.ClassRecv: false, mpispec.ClassIrecv: false,
 	mpispec.ClassSendrecv: false, mpispec.ClassProbe: false, mpispec.ClassRecvInit: false, mpispec.ClassStart: false,

@@ -26,8 +26,8 @@ func (t *tracking) begin(op string, f *mpispec.Function) string {
 	if f.Always {
 		condition = ""
 	}
-	return fmt.Sprintf("  struct cohort_call *k = NULL;\n%s  if (%s(k = cohort_call_begin(%s, %s, SITE, %d)) != NULL) {\n"+
-		"%s    cohort_call_publish(k);\n  }\n", t.declare.String(), condition, op, name, boolInt(f.Always),
+	return fmt.Sprintf("  struct cohort_call *k = NULL;\n%s  if (%s(k = cohort_call_begin(%s, %s, SITE, %d)) != "+
+		"NULL) {\n%s    cohort_call_publish(k);\n  }\n", t.declare.String(), condition, op, name, boolInt(f.Always),
 		t.before.String())
 }
 
@@ -129,7 +129,8 @@ func (t *tracking) side(f *mpispec.Function, b mpispec.Buffer, side string) {
 		}[b.AtRoot]))
 	}
 	n := cmp.Or(map[mpispec.Times]string{
-		mpispec.PerTarget: "cohort_call_neighbours(k, comm, 1)", mpispec.PerSource: "cohort_call_neighbours(k, comm, 0)",
+		mpispec.PerTarget: "cohort_call_neighbours(k, comm, 1)", mpispec.PerSource: "cohort_call_neighbours(k, " +
+			"comm, 0)",
 	}[b.Times], "cohort_call_peers(k)")
 	count := cmp.Or(b.Count, "1")
 	switch {
@@ -152,7 +153,8 @@ func (t *tracking) side(f *mpispec.Function, b mpispec.Buffer, side string) {
 			flag("COHORT_SIDE_DISPLS_BYTES")
 			one, types = "MPI_DATATYPE_NULL", b.Type
 		}
-		t.line("cohort_call_each(&k->a.%s, %s, %s, %s, %s, %s, %s, %s)", side, b.Address, count, displs, one, types, n, flags)
+		t.line("cohort_call_each(&k->a.%s, %s, %s, %s, %s, %s, %s, %s)", side, b.Address, count, displs, one, types, n,
+			flags)
 		return
 	case b.Times != mpispec.Once:
 		flag("COHORT_SIDE_PER_PEER")

@@ -45,7 +45,8 @@ func TestDAPGoAndC(t *testing.T) {
 		here.Ranks = "1"
 		logged := at(mpitest.Line(t, "gompi/main.go", "parts[half] += number"))
 		logged.LogMessage, logged.Ranks, logged.HitCondition = "half {half}", "1", "2"
-		if set := e.SetBreakpointsWith(source, here, logged); !set[0].Verified || set[0].Line != line || !set[1].Verified {
+		if set := e.SetBreakpointsWith(source, here, logged); !set[0].Verified || set[0].Line != line ||
+			!set[1].Verified {
 			t.Errorf("the breakpoints are %+v", set)
 		}
 		e.Continue(0)
@@ -57,14 +58,16 @@ func TestDAPGoAndC(t *testing.T) {
 			t.Errorf("rank 1 is in %+v", frame)
 		}
 		number := e.evaluate("number", "watch", frame.Id)
-		if got := e.evaluate("comm", "watch", frame.Id); !strings.Contains(got.Result, "intracommunicator of 3 ranks") ||
+		if got := e.evaluate("comm", "watch", frame.Id); !strings.Contains(got.Result,
+			"intracommunicator of 3 ranks") ||
 			got.VariablesReference == 0 {
 			t.Errorf("comm is %+v", got)
 		}
 		if got := e.evaluate("status", "hover", frame.Id); !strings.HasPrefix(got.Result, "from rank 0, tag 1") {
 			t.Errorf("status is %+v", got)
 		}
-		if got := e.evaluate("mpipp MPI_INT64_T &number", "repl", frame.Id); !strings.Contains(got.Result, number.Result) {
+		if got := e.evaluate("mpipp MPI_INT64_T &number", "repl", frame.Id); !strings.Contains(got.Result,
+			number.Result) {
 			t.Errorf("mpipp of number is %+v", got)
 		}
 		e.Do("next", godap.NextArguments{ThreadId: stopped.ThreadId}, nil)

@@ -233,12 +233,12 @@ func TestDAPSteps(t *testing.T) {
 		e.Do("continue", godap.ContinueArguments{ThreadId: protocol.ThreadID(0, 1), SingleThread: true}, &continued)
 		e.Expect(daptest.Stopped(0, "breakpoint"))
 		if continued.AllThreadsContinued {
-			t.Error("one rank of three went on, and the answer is that all did")
+			t.Error("one rank of three continued, and the answer is that all did")
 		}
 		e.stands("ring", line("barrier"), 0)
 		for _, event := range e.Seen("continued") {
 			if event.Index >= before && !strings.Contains(event.String(), fmt.Sprint(protocol.ThreadID(0, 1))) {
-				t.Errorf("another rank went on: %s", event)
+				t.Errorf("another rank continued: %s", event)
 			}
 		}
 		e.Do(protocol.RequestSetFocus, protocol.FocusArguments{Ranks: "all"}, nil)
@@ -473,13 +473,14 @@ func TestDAPVariables(t *testing.T) {
 			t.Errorf("gdb's own command answers %q", got)
 		}
 		view := e.Console("mpipp column points 1", frame)
-		if !regexp.MustCompile(`2(\.0+)?\b`).MatchString(view) || !strings.Contains(view, "2.005") || !strings.Contains(view, "2.01") || strings.Contains(view, "2.001") {
+		if !regexp.MustCompile(`2(\.0+)?\b`).MatchString(view) || !strings.Contains(view, "2.005") ||
+			!strings.Contains(view, "2.01") || strings.Contains(view, "2.001") {
 			t.Errorf("mpipp shows\n%s", view)
 		}
 		for _, line := range []string{"[7] p x", "[0", "[0,2]", "p no_such", "mpipp --type", "mpipp no_such points"} {
 			e.Refused("evaluate", godap.EvaluateArguments{Expression: line, Context: "repl", FrameId: frame})
 		}
-		// What was read is stale as soon as the rank goes on.
+		// What was read is stale as soon as the rank continues.
 		e.step("next", 2, true)
 		e.Expect(daptest.Stopped(2, "step"))
 		e.Refused("scopes", godap.ScopesArguments{FrameId: frame}, "not valid any more")

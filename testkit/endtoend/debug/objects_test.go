@@ -25,7 +25,10 @@ func TestDAPObjects(t *testing.T) {
 		for rank := range 2 {
 			frame := e.user(rank).Id
 			locals, _ := e.locals(frame, "Locals")
-			world := [][2]string{{`^group of 1 rank, this one is rank 0: 0$`, "rank = 0\n"}, {`^group of 1 rank, this one is not in it: 0$`, "rank = not in it\n"}}[rank]
+			world := [][2]string{
+				{`^group of 1 rank, this one is rank 0: 0$`, "rank = 0\n"},
+				{`^group of 1 rank, this one is not in it: 0$`, "rank = not in it\n"},
+			}[rank]
 			for name, want := range map[string][]string{ // the value, and what is below it
 				"request": {`^pending MPI_Irecv: receives up to 1 × VECTOR from rank 0( \(1 in MPI_COMM_WORLD\))?, tag 9, MPI_COMM_SELF$`, "operation = MPI_Irecv\n", `receives = 1 × VECTOR at 0x[0-9a-f]+ \(not complete yet\)`, `posted = at objects\.c:\d+ in main`},
 				"waiting": {`^inactive MPI_Send_init: sends 4 × MPI_INT to rank 0( \(1 in MPI_COMM_WORLD\))?, tag 3, MPI_COMM_SELF`, "status = inactive, persistent\n", `started = at objects\.c:\d+ in main`},
@@ -40,10 +43,16 @@ func TestDAPObjects(t *testing.T) {
 				"empty":   {`^MPI_GROUP_EMPTY without members$`},
 				"gone":    {`^MPI_GROUP_NULL$`},
 				"info":    {`^info \{cb_nodes="2"\}$`, `cb_nodes = "2"\n`},
-				"op":      {`^operation of the program's, not commutative$`, `function = objects\.c:\d+ in adding\n`, "commutes = no\n"},
-				"sum":     {`^MPI_SUM$`},
-				"handler": {`^error handler of the program's for communicators$`, `function = objects\.c:\d+ in on_error\n`},
-				"fatal":   {`^MPI_ERRORS_ARE_FATAL$`},
+				"op": {
+					`^operation of the program's, not commutative$`, `function = objects\.c:\d+ in adding\n`,
+					"commutes = no\n",
+				},
+				"sum": {`^MPI_SUM$`},
+				"handler": {
+					`^error handler of the program's for communicators$`,
+					`function = objects\.c:\d+ in on_error\n`,
+				},
+				"fatal": {`^MPI_ERRORS_ARE_FATAL$`},
 			} {
 				v, there := locals[name]
 				if !there || !regexp.MustCompile(want[0]).MatchString(v.Value) {

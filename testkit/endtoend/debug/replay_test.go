@@ -131,7 +131,7 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 				}
 			}
 		}
-		// A rank that stands at its position can be stepped, and goes on as if nothing were.
+		// A rank that stands at its position can be stepped, and continues as if nothing were.
 		e.SetBreakpoints(source)
 		e.says("focus 1-2", 0, "The focus is [1-2].")
 		e.says("focus", 0, "The focus is [1-2].")
