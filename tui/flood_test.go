@@ -32,7 +32,6 @@ func BenchmarkFlood(b *testing.B) {
 	for i := range each {
 		fmt.Fprintf(&text, "[%d] line %d of the flood %s\n", i%4, i, strings.Repeat(".", 75))
 	}
-	event := map[string]string{"category": "stdout", "output": text.String()}
 	for b.Loop() {
 		s, conn := newFakeServer(b, "")
 		master, slave, err := pty.Open()
@@ -67,7 +66,9 @@ func BenchmarkFlood(b *testing.B) {
 		var key time.Duration
 		pressed := make(chan struct{})
 		for i := 0; i < lines; i += each {
-			s.event("output", event)
+			s.event("output", map[string]string{
+				"category": "stdout", "output": text.String() + fmt.Sprintln("until", i), // there is something to draw
+			})
 			if i == lines/2 {
 				go func() {
 					defer close(pressed)

@@ -23,8 +23,8 @@ import (
 // onlyOn are the scripts and the pages that one MPI is enough for: the MPI has no part in what is in them, or it is tested
 // with both elsewhere.
 var onlyOn = map[string]string{
-	"bad-debug.txtar": "mpich", "bad-program.txtar": "mpich", "bad-recording.txtar": "mpich", "core.txtar": "mpich",
-	"faults-uncovered.txtar": "openmpi", "mpipp.txtar": "openmpi", "races.txtar": "mpich", "repair.txtar": "mpich",
+	"bad-debug.txtar": "mpich", "bad-program.txtar": "mpich", "bad-recording.txtar": "mpich", "batch.txtar": "mpich",
+	"core.txtar": "mpich", "faults-uncovered.txtar": "openmpi", "mpipp.txtar": "openmpi", "races.txtar": "mpich", "repair.txtar": "mpich",
 	"core.md": "openmpi", "gdb.md": "openmpi", "mpipp.md": "mpich", "races.md": "openmpi", "racing.md": "mpich",
 	"replay.md": "openmpi", "trace-format.md": "mpich", "tutorial.md": "mpich", "what-is-recorded.md": "openmpi",
 }
