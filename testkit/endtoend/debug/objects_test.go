@@ -30,7 +30,7 @@ func TestDAPObjects(t *testing.T) {
 				{`^group of 1 rank, this one is not in it: 0$`, "rank = not in it\n"},
 			}[rank]
 			for name, want := range map[string][]string{ // the value, and what is below it
-				"request": {`^pending MPI_Irecv: receives up to 1 × VECTOR from rank 0( \(1 in MPI_COMM_WORLD\))?, tag 9, MPI_COMM_SELF$`, "operation = MPI_Irecv\n", `receives = 1 × VECTOR at 0x[0-9a-f]+ \(not complete yet\)`, `posted = at objects\.c:\d+ in main`},
+				"request": {`^pending MPI_Irecv: receives up to 1 × VECTOR \(3 MPI_DOUBLE\) from rank 0( \(1 in MPI_COMM_WORLD\))?, tag 9, MPI_COMM_SELF$`, "operation = MPI_Irecv\n", `receives = 1 × VECTOR( \(3 MPI_DOUBLE\))? at 0x[0-9a-f]+ \(not complete yet\)`, `posted = at objects\.c:\d+ in main`},
 				"waiting": {`^inactive MPI_Send_init: sends 4 × MPI_INT to rank 0( \(1 in MPI_COMM_WORLD\))?, tag 3, MPI_COMM_SELF`, "status = inactive, persistent\n", `started = at objects\.c:\d+ in main`},
 				"nothing": {`^MPI_REQUEST_NULL$`},
 				"both":    {``, `(?m)^\[?0\]? = pending MPI_Irecv: receives up to 2 × MPI_INT from any rank, tag 5, MPI_COMM_WORLD\n`, `(?m)^\[?1\]? = MPI_REQUEST_NULL\n`},
