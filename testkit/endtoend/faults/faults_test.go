@@ -1,11 +1,14 @@
 package faults
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cohort-debugger/cohort/testkit/cohorttest"
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
@@ -60,6 +63,31 @@ func TestKillWhileRecording(t *testing.T) {
 	})
 }
 
+// awaitSpinning waits until a process has used a fifth of a second of processor time from now on. A rank that has said
+// that it will wait is within MPI by then, which spins.
+func awaitSpinning(t *testing.T, pid int) {
+	t.Helper()
+	used := func() int {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		user, _ := strconv.Atoi(fields[11])
+		system, _ := strconv.Atoi(fields[12])
+		return user + system
+	}
+	const ticks = 20 // of a hundredth of a second
+	deadline := time.After(cohorttest.Patience)
+	for start := used(); used() < start+ticks; {
+		select {
+		case <-time.After(20 * time.Millisecond): // the kernel does not tell when
+		case <-deadline:
+			t.Fatalf("process %d does not spin", pid)
+		}
+	}
+}
+
 // Ctrl-C while a program hangs for ever: the recording is kept and replays to where it hung.
 func TestInterruptADeadlock(t *testing.T) {
 	cohorttest.Slow(t)
@@ -69,12 +97,15 @@ func TestInterruptADeadlock(t *testing.T) {
 		r := w.Start("record", "-n", "2", "-o", "r.cohort", "--", mpi.Build(t, "deadlock.c"))
 		r.Await("deadlock: rank 0 waits")
 		r.Await("deadlock: rank 1 waits")
+		for rank := range 2 {
+			awaitSpinning(t, w.Part(r.Cmd.Process.Pid, "rank", rank))
+		}
 		if err := r.Cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
 		text, status := r.Wait()
 		if status != 128+int(syscall.SIGINT) ||
-			!strings.Contains(text, "Interrupted by SIGINT; what had been recorded until then is kept in r.cohort.") {
+			!strings.Contains(text, "Interrupted by SIGINT; what had been recorded until then is in r.cohort.") {
 			t.Errorf("record has status %d and says:\n%s", status, text)
 		}
 		for rank := range 2 {
