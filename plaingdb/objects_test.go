@@ -40,7 +40,7 @@ func TestObjects(t *testing.T) {
 		sameAnswers(t, path, s, objectsC)
 		locals := s.answers[len(objectsC)]
 		for _, want := range []string{
-			`(?m)^request = pending MPI_Irecv: receives up to 1 × VECTOR from rank 0, tag 9, MPI_COMM_SELF$`,
+			`(?m)^request = pending MPI_Irecv: receives up to 1 × VECTOR \(3 MPI_DOUBLE(_PRECISION)?\) from rank 0, tag 9, MPI_COMM_SELF$`,
 			`(?m)^waiting = inactive MPI_Send_init: sends 4 × MPI_INT to rank 0, tag 3, MPI_COMM_SELF`,
 			`(?m)^nothing = MPI_REQUEST_NULL$`, `(?m)^both = \{pending MPI_Irecv: receives up to 2 × MPI_INT from any rank, tag 5, MPI_COMM_WORLD, MPI_REQUEST_NULL\}$`,
 			`(?m)^status = from rank 0, tag 3, 16 bytes`,
@@ -65,7 +65,7 @@ func TestObjects(t *testing.T) {
 		sameAnswers(t, path, s, objectsF08)
 		locals = s.answers[len(objectsF08)]
 		for _, want := range []string{
-			`(?m)^request = pending MPI_Irecv: receives up to 1 × VECTOR from rank 0, tag 9, MPI_COMM_SELF$`, `(?m)^nothing = MPI_REQUEST_NULL$`,
+			`(?m)^request = pending MPI_Irecv: receives up to 1 × VECTOR \(3 MPI_DOUBLE(_PRECISION)?\) from rank 0, tag 9, MPI_COMM_SELF$`, `(?m)^nothing = MPI_REQUEST_NULL$`,
 			`(?m)^window = window "ghosts" of 32 bytes`, `(?m)^file = file ".*/afile"`, `(?m)^world = MPI_GROUP_NULL$`, `(?m)^info = info \{cb_nodes="2"\}$`,
 			`(?m)^op = operation of the program's, not commutative$`, `(?m)^handler = error handler of the program's for communicators$`, `(?m)^status = from rank 0, tag 3, 16 bytes`,
 		} {
