@@ -22,14 +22,23 @@ import (
 	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+var binDir string // what build makes; gone at the end
+
+func TestMain(m *testing.M) {
+	var err error
+	if binDir, err = os.MkdirTemp("", "cohort-delve-"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
+		if err := os.RemoveAll(binDir); err != nil {
+			panic(err)
+		}
+		os.Exit(status)
+	}))
+}
 
 var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "cohort-delve-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "prog")
+	path := filepath.Join(binDir, "prog")
 	out, err := exec.Command("go", "build", "-gcflags=all=-N -l", "-o", path, source).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
