@@ -113,7 +113,7 @@ type SourceBreakpoint struct {
 	Line         int // 1-based; 0 for a function breakpoint
 	Function     string
 	Condition    string
-	HitCondition string // a decimal count: stop at that hit and each later one; "" none. Anything else is refused.
+	HitCondition string // see package internal/hitcondition; "" none
 	LogMessage   string // print instead of stop; {expr} is replaced by its value
 }
 

@@ -10,6 +10,7 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/internal/hitcondition"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
 )
@@ -249,15 +250,15 @@ func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointE
 	}
 	bp.Ranks, bp.Condition, bp.HitCondition = ranks, condition, strings.TrimSpace(bp.HitCondition)
 	bp.Mode = cmp.Or(job.Mode(extra.Mode), job.ModeRank)
-	switch h := bp.HitCondition; {
+	if _, err := hitcondition.Parse(bp.HitCondition); err != nil {
+		return bp, refuse("%v", err)
+	}
+	switch {
 	case bp.Mode == job.ModeCausal && d.Controller == nil:
 		return bp, refuse("the mode causal needs a replay, and %s", d.notReplay())
-	case bp.Mode != job.ModeRank && bp.Mode != job.ModeAll && bp.Mode != job.ModeCausal:
-		return bp, refuse("there is no breakpoint mode %s: use %q, %q or %q", quoteShort(extra.Mode),
-			protocol.ModeRank, protocol.ModeAll, protocol.ModeCausal)
-	case h != "" && (!isNumber(h) || strings.Trim(h, "0") == ""):
-		return bp, refuse("the hit condition %s cannot be used: give a number, and the breakpoint stops at that hit "+
-			"and at each later one", quoteShort(h))
+	case !slices.Contains(protocol.Modes, string(bp.Mode)):
+		return bp, refuse("there is no breakpoint mode %s: use one of %s", quoteShort(extra.Mode),
+			strings.Join(protocol.Modes, ", "))
 	}
 	return bp, nil
 }

@@ -46,8 +46,10 @@ func TestBreakpointsThatCannotBe(t *testing.T) {
 		{"rank too high", bp(10, func(b *protocol.SourceBreakpoint) { b.Ranks = "7" }), "ranks 0 to 3"},
 		{"prefix too high", bp(10, func(b *protocol.SourceBreakpoint) { b.Condition = "[0-7] x" }), "ranks 0 to 3"},
 		{"no bracket", bp(10, func(b *protocol.SourceBreakpoint) { b.Condition = "[0 x" }), "closing bracket"},
-		{"hits", bp(10, func(b *protocol.SourceBreakpoint) { b.HitCondition = ">5" }), "give a number"},
-		{"no hits", bp(10, func(b *protocol.SourceBreakpoint) { b.HitCondition = "0" }), "give a number"},
+		{"focus", bp(10, func(b *protocol.SourceBreakpoint) { b.Mode = "focus" }), ""},
+		{"each second", bp(10, func(b *protocol.SourceBreakpoint) { b.HitCondition = "% 2" }), ""},
+		{"hits", bp(10, func(b *protocol.SourceBreakpoint) { b.HitCondition = "<5" }), "write a number"},
+		{"no hits", bp(10, func(b *protocol.SourceBreakpoint) { b.HitCondition = "0" }), "write a number"},
 	}
 	list := make([]protocol.SourceBreakpoint, len(tests))
 	for i, tt := range tests {

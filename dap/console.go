@@ -53,7 +53,7 @@ func consoleCommands() []consoleCommand {
 	whatever := func(string) bool { return true }
 	table := []consoleCommand{
 		{Command: row{
-			Name: "break", Short: "b", Arguments: "FILE:LINE|FUNCTION [ranks SET] [mode rank|all|causal] [if " +
+			Name: "break", Short: "b", Arguments: "FILE:LINE|FUNCTION [ranks SET] [mode rank|focus|all|causal] [if " +
 				"CONDITION]",
 			Help:     "set a breakpoint; mode says what it stops",
 			Examples: []string{"break heat.c:132", "break tsp.c:132 ranks 2 mode causal if tasks_received == 3"},
@@ -327,7 +327,7 @@ func completions(k *call, a godap.CompletionsArguments) (any, error) {
 }
 
 func breakWords(*call) []string {
-	return []string{"ranks", "mode", protocol.ModeRank, protocol.ModeAll, protocol.ModeCausal, "if"}
+	return append([]string{"ranks", "mode", "if"}, protocol.Modes...)
 }
 
 func rankNumbers(k *call) []string {

@@ -327,7 +327,7 @@ func consoleRunTo(k *call, line consoleLine) (answer, error) {
 }
 
 // breakUsage is said with every mistake in a break command.
-const breakUsage = "write: break FILE:LINE|FUNCTION [ranks SET] [mode rank|all|causal] [if CONDITION]"
+const breakUsage = "write: break FILE:LINE|FUNCTION [ranks SET] [mode rank|focus|all|causal] [if CONDITION]"
 
 // parseBreak parses the arguments of break.
 func parseBreak(text string) (bp job.Breakpoint, extra protocol.BreakpointExtra, err error) {

@@ -76,6 +76,10 @@ func capabilities() protocol.Capabilities {
 				Description: "Only the rank that hits the breakpoint stops.",
 			},
 			{
+				Mode: protocol.ModeFocus, Label: "Focus", AppliesTo: []string{"source"},
+				Description: "When a rank in focus hits the breakpoint, every rank in focus stops as soon as it can.",
+			},
+			{
 				Mode: protocol.ModeAll, Label: "All ranks", AppliesTo: []string{"source"},
 				Description: "When one rank hits the breakpoint, every rank stops as soon as it can.",
 			},

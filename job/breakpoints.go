@@ -39,9 +39,18 @@ func (w *wantedBreakpoint) wantedBy(rank int) bool {
 	return w.bp.Ranks.Empty() || w.bp.Ranks.Contains(rank)
 }
 
-// stopAll tells whether one of the breakpoints stops all ranks.
-func (b *breakpoints) stopAll(ids []int) bool {
-	return slices.ContainsFunc(ids, func(id int) bool { return b.byID[id] != nil && b.byID[id].bp.Mode == ModeAll })
+// stops are the ranks that stop because a rank has hit breakpoints. Owner.
+func (j *Job) stops(rank int, ids []int) (stop rankset.Set) {
+	for _, id := range ids {
+		switch w := j.wanted.byID[id]; {
+		case w == nil:
+		case w.bp.Mode == ModeAll:
+			return j.All()
+		case w.bp.Mode == ModeFocus && j.focus.Contains(rank):
+			stop = j.focus
+		}
+	}
+	return stop
 }
 
 // request is what a rank is asked to have of a source.

@@ -117,6 +117,31 @@ func TestModeAllStopsEveryRank(t *testing.T) {
 	}
 }
 
+func TestModeFocusStopsTheFocus(t *testing.T) {
+	b := launched(t, 4, Options{}, func(w *jobtest.World) {
+		w.Rank(1).Program = []jobtest.Step{jobtest.Line(src, 5), jobtest.Line(src, 5)}
+		w.Rank(3).Program = []jobtest.Step{jobtest.Line(src, 5)}
+	})
+	b.breakAt(5, ModeFocus, rankset.Set{})
+	b.must(b.j.SetFocus(rankset.New(0, 1)))
+	b.resume(rankset.New(0, 2, 3), backend.Continue)
+	b.untilState(3, Stopped)
+	b.idle()
+	if s := b.status(0); s.State != Running {
+		t.Errorf("rank 3, which is not in focus, has stopped another: %s", s.Text)
+	}
+	b.resume(rankset.New(1), backend.Continue)
+	b.untilState(1, Stopped)
+	b.untilState(0, Stopped)
+	b.idle()
+	if s := b.status(0); s.State != Stopped || s.Stop.Reason != backend.ReasonPause {
+		t.Errorf("rank 0, in focus: %s", s.Text)
+	}
+	if s := b.status(2); s.State != Running {
+		t.Errorf("rank 2, not in focus: %s", s.Text)
+	}
+}
+
 func TestModeRankStopsOneRank(t *testing.T) {
 	b := launched(t, 3, Options{}, func(w *jobtest.World) { w.Rank(1).Program = []jobtest.Step{jobtest.Line(src, 5)} })
 	b.breakAt(5, "", rankset.Set{})

@@ -86,12 +86,8 @@ func (j *Job) setStopped(r *rank, s *backend.Stopped) {
 	r.epoch++
 	r.countHits(s.Breakpoints)
 	j.publishRank(r)
-	if j.wanted.stopAll(s.Breakpoints) {
-		for _, other := range j.ranks {
-			if other != r {
-				j.interrupt(other, nil)
-			}
-		}
+	for other := range j.stops(r.num, s.Breakpoints).Without(r.num).Each {
+		j.interrupt(j.ranks[other], nil)
 	}
 }
 

@@ -62,6 +62,7 @@ type Mode string
 // The modes; the zero value means ModeRank.
 const (
 	ModeRank   Mode = "rank"   // only the rank that hits it stops
+	ModeFocus  Mode = "focus"  // if the rank that hits it is in focus, each rank in focus stops as soon as it can
 	ModeAll    Mode = "all"    // every rank stops as soon as it can
 	ModeCausal Mode = "causal" // for package replayctl; the job itself treats it as ModeRank
 )

@@ -183,7 +183,7 @@ func breakpointMark(b breakpoint) string {
 		return "○"
 	case b.Mode == protocol.ModeCausal:
 		return "◆"
-	case b.Mode == protocol.ModeAll:
+	case b.Mode == protocol.ModeAll || b.Mode == protocol.ModeFocus:
 		return "■"
 	}
 	return "●"

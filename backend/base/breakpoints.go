@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/hitcondition"
+	"github.com/cohort-debugger/cohort/internal/prose"
 )
 
 // Breakpoint is one of the user's. ID is the debugger's name for it; the zero value: it has none, as it was refused or
@@ -18,7 +18,7 @@ type Breakpoint[ID comparable] struct {
 	ID     ID
 	Is     backend.Breakpoint
 
-	Hits int // the hit to stop at first, from 1
+	Hits hitcondition.Rule
 	What string
 }
 
@@ -30,15 +30,10 @@ func (b *Breakpoint[ID]) Refuse(format string, args ...any) {
 // check begins what becomes of a breakpoint, and refuses what no debugger can do.
 func (b *Breakpoint[ID]) check() (ok bool) {
 	b.Is = backend.Breakpoint{ID: b.Want.ID, Line: b.Want.Line, Source: b.Source}
-	b.Hits = 1
-	if h := strings.TrimSpace(b.Want.HitCondition); h != "" {
-		n, err := strconv.Atoi(h)
-		if err != nil || n < 1 {
-			b.Refuse("The hit condition %q is not a number from 1 up. Give the count of the first hit that is to "+
-				"stop, such as 10.", h)
-			return false
-		}
-		b.Hits = n
+	var err error
+	if b.Hits, err = hitcondition.Parse(b.Want.HitCondition); err != nil {
+		b.Refuse("%s", prose.Sentence(err.Error()))
+		return false
 	}
 	switch {
 	case b.Source == "" && b.Want.Function != "":

@@ -77,8 +77,13 @@ func (o *owner) insert(b *bp) error {
 	}
 	logical := o.group.LogicalBreakpoints[id]
 	hits := ""
-	if b.Hits > 1 {
-		hits = fmt.Sprint(">= ", b.Hits)
+	switch {
+	case b.Hits.Every == 0:
+		hits = fmt.Sprint("== ", b.Hits.First)
+	case b.Hits.Every > 1:
+		hits = fmt.Sprint("% ", b.Hits.Every)
+	case b.Hits.First > 1:
+		hits = fmt.Sprint(">= ", b.Hits.First)
 	}
 	if err := o.group.ChangeBreakpointCondition(logical, b.Want.Condition, hits, false); err != nil {
 		b.Refuse("The breakpoint at %s with the condition %q is refused: %v.", b.What, b.Want.Condition, err)

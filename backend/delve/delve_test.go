@@ -219,7 +219,7 @@ func TestEntryAndEnd(t *testing.T) {
 func TestBreakpoints(t *testing.T) {
 	r := launched(t, backend.LaunchRequest{})
 	got := r.breakAt(
-		backend.SourceBreakpoint{ID: 1, Line: r.line("breakpoint: loop"), Condition: `p.Name == "b"`},
+		backend.SourceBreakpoint{ID: 1, Line: r.line("breakpoint: loop"), Condition: `p.Name != "c"`, HitCondition: "%2"},
 		backend.SourceBreakpoint{ID: 2, Line: r.line("breakpoint: square"), LogMessage: "n is {n}, {nothing}"},
 		backend.SourceBreakpoint{ID: 3, Line: r.line("breakpoint: summed"), HitCondition: "x"},
 		backend.SourceBreakpoint{ID: 4, Line: 100_000},
@@ -238,7 +238,7 @@ func TestBreakpoints(t *testing.T) {
 	if len(r.logged) != 1 || !strings.HasPrefix(r.logged[0], "n is 3, <") {
 		t.Errorf("logged %q", r.logged)
 	}
-	r.breakAt(backend.SourceBreakpoint{ID: 5, Line: r.line("breakpoint: loop"), HitCondition: "1"})
+	r.breakAt(backend.SourceBreakpoint{ID: 5, Line: r.line("breakpoint: loop"), HitCondition: "== 1"})
 	r.breakAt(backend.SourceBreakpoint{ID: 6, Function: "main.meet"})
 	r.at(r.resume(backend.Continue), "main.sum", "breakpoint: loop")
 	r.says("i", "2")

@@ -20,7 +20,8 @@ type bp = base.Breakpoint[string]
 type breakpoints struct {
 	base.Breakpoints[string]
 	places  map[string]place // by number
-	hit     []*bp            // those whose count went up since the last resume
+	hit     []*bp            // those that were hit since the last resume, at a hit to stop at
+	rearm   []*bp            // of those, which gdb is to be told the next hit of
 	logKeys int
 }
 
@@ -83,8 +84,8 @@ func (o *owner) insertBreakpoint(ctx context.Context, b *bp) error {
 	case b.Want.Condition != "":
 		c = c.Opt("-c", b.Want.Condition)
 	}
-	if b.Hits > 1 && b.Want.LogMessage == "" {
-		c = c.Opt("-i", strconv.Itoa(b.Hits-1))
+	if b.Hits.First > 1 && b.Want.LogMessage == "" {
+		c = c.Opt("-i", strconv.Itoa(b.Hits.First-1))
 	}
 	if b.Source == "" {
 		c = c.Opt("--function", b.Want.Function)
@@ -145,10 +146,26 @@ func (o *owner) breakpointModified(f *gdbmi.Fields) {
 	}
 	was, times := b.Is, o.bps.places[b.ID].times
 	o.place(b, f)
-	if o.bps.places[b.ID].times > times {
+	if now := o.bps.places[b.ID].times; now > times && b.Hits.Stops(now) {
 		o.bps.hit = append(o.bps.hit, b)
+		if b.Hits.PassAfter() > 0 {
+			o.bps.rearm = append(o.bps.rearm, b)
+		}
 	}
 	o.changed(b, was)
+}
+
+// rearm has gdb pass the hits up to the next one to stop at, of breakpoints that have just been hit.
+func (o *owner) rearm(ctx context.Context) {
+	for _, b := range o.bps.rearm {
+		if b.ID == "" || b.Want.LogMessage != "" {
+			continue
+		}
+		if _, err := o.send(ctx, gdbmi.Cmd("break-after", b.ID, strconv.Itoa(b.Hits.PassAfter()))); err != nil {
+			o.warn("the hit condition of a breakpoint is not kept", err)
+		}
+	}
+	o.bps.rearm = nil
 }
 
 // changed tells of a breakpoint that is not what it was.

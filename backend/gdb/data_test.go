@@ -33,7 +33,7 @@ func TestBreakpoints(t *testing.T) {
 		{ID: 3, Verified: true, Line: 31, Source: src, Message: "Line 30 holds no code; the breakpoint is at line 31"},
 		{ID: 4, Line: 999, Source: src, Message: "No code for loop.c:999 is loaded: No line 999"},
 		{ID: 5, Line: 13, Source: src, Message: `with the condition "nosuch > 1" is refused: No symbol "nosuch"`},
-		{ID: 6, Line: 13, Source: src, Message: `"often" is not a number`},
+		{ID: 6, Line: 13, Source: src, Message: `"often" cannot be used`},
 		{ID: 7, Source: src, Message: "needs a file and a line"},
 	} {
 		g := got[i]
@@ -47,7 +47,10 @@ func TestBreakpoints(t *testing.T) {
 	}
 	// 3 goes, 1 and 2 stay and continue counting.
 	s.breakAt("loop.c", backend.SourceBreakpoint{ID: 11, Line: 13, Condition: "i == 5"},
-		backend.SourceBreakpoint{ID: 12, Line: 13, HitCondition: "3"})
+		backend.SourceBreakpoint{ID: 12, Line: 13, HitCondition: "3"},
+		backend.SourceBreakpoint{ID: 13, Line: 13, HitCondition: "% 2"},
+		backend.SourceBreakpoint{ID: 14, Line: 13, HitCondition: "== 4"},
+		backend.SourceBreakpoint{ID: 15, Line: 13, HitCondition: "%3", LogMessage: "i is {i}"})
 	hits := func() (ids []int, i string) {
 		s.go_(backend.Continue)
 		st := s.stop()
@@ -58,13 +61,23 @@ func TestBreakpoints(t *testing.T) {
 		I   string
 	}
 	var all []hit
-	for range 5 {
+	for range 6 {
 		ids, i := hits()
 		all = append(all, hit{ids, i})
 	}
-	want := []hit{{[]int{12}, "2"}, {[]int{12}, "3"}, {[]int{12}, "4"}, {[]int{11, 12}, "5"}, {[]int{12}, "6"}}
+	want := []hit{
+		{[]int{13}, "1"},
+		{[]int{12}, "2"},
+		{[]int{12, 13, 14}, "3"},
+		{[]int{12}, "4"},
+		{[]int{11, 12, 13}, "5"},
+		{[]int{12}, "6"},
+	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := s.output.String(); got != "i is 2\ni is 5\n" {
+		t.Errorf("logged %q", got)
 	}
 }
 

@@ -32,7 +32,8 @@ class _CohortLog(gdb.Function):
             if log["cond"] and not gdb.parse_and_eval(log["cond"]):
                 return 0
             log["hits"] += 1
-            if log["hits"] < log["from"]:
+            after = log["hits"] - log["first"]
+            if after < 0 or after and (not log["every"] or after % log["every"]):
                 return 0
             out = "".join(text(p) for p in log["parts"])
         except gdb.error as e:
@@ -69,7 +70,9 @@ func (o *owner) registerLog(ctx context.Context, b *bp) (key int, refusal string
 			parts[i] = [2]any{1, p.Expr}
 		}
 	}
-	data, err := json.Marshal(map[string]any{"cond": b.Want.Condition, "from": b.Hits, "hits": 0, "parts": parts})
+	data, err := json.Marshal(map[string]any{
+		"cond": b.Want.Condition, "first": b.Hits.First, "every": b.Hits.Every, "hits": 0, "parts": parts,
+	})
 	if err != nil {
 		return 0, "", fmt.Errorf("the log message cannot be handed to gdb: %w", err)
 	}

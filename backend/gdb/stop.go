@@ -26,6 +26,7 @@ func (o *owner) stop(r gdbmi.Record) {
 		o.exit(f)
 		return
 	}
+	o.rearm(ctx)
 	interrupted := reason == "signal-received" &&
 		(f.OptString("signal-name") == "SIGINT" || f.OptString("signal-name") == "SIGSTOP") && o.interrupting > 0
 	if interrupted {

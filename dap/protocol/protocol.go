@@ -15,9 +15,13 @@ import (
 // Breakpoint modes (DAP `breakpointModes`; SourceBreakpoint.mode).
 const (
 	ModeRank   = "rank"   // only the rank that hits the breakpoint stops (default)
+	ModeFocus  = "focus"  // if the rank is in focus, every rank in focus stops as soon as it can
 	ModeAll    = "all"    // every rank stops as soon as it can
 	ModeCausal = "causal" // replay only: every other rank stops at its causal past
 )
+
+// Modes are the breakpoint modes.
+var Modes = []string{ModeRank, ModeFocus, ModeAll, ModeCausal}
 
 // LaunchArguments are the arguments of the DAP `launch` request. Exactly one of Program (a live run), Recording (a
 // replay; program and arguments come from the recording) and Cores must be given; with Recording, Program may name
