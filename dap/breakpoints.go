@@ -24,8 +24,9 @@ type breakpointTable struct {
 	turn chan struct{}
 
 	// guarded by Server.mu:
-	next    int
-	entries []tableEntry // in the order in which they were made
+	unreachable string // why the last causal run could not begin; "": it could
+	next        int
+	entries     []tableEntry // in the order in which they were made
 }
 
 // breakpointOwner tells what a client sets by requests, which name all of a source, from what it sets in the console.
@@ -146,14 +147,25 @@ func (b *breakpointTable) causal() bool {
 	return slices.ContainsFunc(b.all(), func(bp job.Breakpoint) bool { return bp.Mode == job.ModeCausal })
 }
 
+// setUnreachable enters why no causal run can begin, "" if one can, and tells whether that is news.
+func (b *breakpointTable) setUnreachable(why string) (news bool) {
+	b.d.srv.mu.Lock()
+	defer b.d.srv.mu.Unlock()
+	news, b.unreachable = b.unreachable != why, why
+	return news
+}
+
 // changed tells a client that one of the breakpoints that it has set by requests has changed: it knows no others.
 func (b *breakpointTable) changed(c *client, s job.BreakpointStatus) {
 	b.d.srv.mu.Lock()
-	mine := slices.ContainsFunc(b.entries, func(e tableEntry) bool {
+	i := slices.IndexFunc(b.entries, func(e tableEntry) bool {
 		return e.breakpointOwner == breakpointOwner{client: c} && e.bp.ID == s.ID
 	})
+	if i >= 0 && b.entries[i].bp.Mode == job.ModeCausal && s.Verified && b.unreachable != "" {
+		s.Verified, s.Message = false, b.unreachable
+	}
 	b.d.srv.mu.Unlock()
-	if mine {
+	if i >= 0 {
 		c.event("breakpoint", godap.BreakpointEventBody{Reason: "changed", Breakpoint: c.breakpoint(s)})
 	}
 }

@@ -27,7 +27,6 @@ type debuggee struct {
 
 	// after ready, if startErr is nil:
 	Started
-	entryStop   bool // the user wants to see the stops at entry
 	breakpoints *breakpointTable
 
 	// after done:
@@ -37,12 +36,14 @@ type debuggee struct {
 	// guarded by Server.mu:
 	startErr error
 	clients  map[*client]bool
-	launched bool // every rank has been launched and resumed from its entry as asked
-	isOver   bool
-	overWhy  string
-	stopped  bool // ranks were ended on request, not by themselves
-	steered  *steeredRun
-	pauses   int // how often somebody has asked for one
+	// the user wants to see the stops at entry, or the ranks did not get further
+	entryStop bool
+	launched  bool // every rank has been launched and resumed from its entry as asked
+	isOver    bool
+	overWhy   string
+	stopped   bool // ranks were ended on request, not by themselves
+	steered   *steeredRun
+	pauses    int // how often somebody has asked for one
 }
 
 func newDebuggee(s *Server) *debuggee {

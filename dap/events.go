@@ -307,7 +307,7 @@ func (v *view) change(s job.RankStatus, hide bool, caps clientCaps) []namedEvent
 		}
 		v.lost(s.Rank)
 	case job.Stopped:
-		if before.State == job.Stopped && before.Stop == s.Stop {
+		if before.State == job.Stopped && before.Stop == s.Stop && (hide || rv.stopShown) {
 			break // the same stop; something else about the rank has changed
 		}
 		v.forgetStop(rv)

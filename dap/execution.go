@@ -9,7 +9,6 @@ import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
-	"github.com/cohort-debugger/cohort/replayctl"
 )
 
 // acting is the rank of a DAP thread and the ranks that a command on it acts on: the focus if the rank is in it, else
@@ -56,8 +55,7 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 	d.cancelRun()
 	k.c.view.want(-1)
 	if d.breakpoints.causal() {
-		k.c.view.wantLeader()
-		err := k.steer(func() *replayctl.Run { return d.Controller.Continue(d.breakpoints.all(), ranks) })
+		err := k.continueSteered(ranks)
 		// Which ranks continue, and when, is the run's affair: each is told by a continued event.
 		return godap.ContinueResponseBody{AllThreadsContinued: false}, err
 	}

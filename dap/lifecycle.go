@@ -12,7 +12,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
-	"github.com/cohort-debugger/cohort/replayctl"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 func initialize(k *call, a initializeArguments) (any, error) {
@@ -238,17 +238,38 @@ func (d *debuggee) launchRanks(k *call) error {
 	}
 	d.srv.mu.Lock()
 	d.launched = true
+	stay := d.entryStop || d.Cores
 	d.srv.mu.Unlock()
-	if d.entryStop || d.Cores {
+	if stay {
 		return nil
 	}
 	all := d.Job.All()
 	if d.breakpoints.causal() {
-		k.c.view.wantLeader()
-		return k.steer(func() *replayctl.Run { return d.Controller.Continue(d.breakpoints.all(), all) })
+		return k.startSteered(all)
 	}
 	_, err := d.Job.Resume(k.ctx, all, backend.ResumeRequest{Kind: backend.Continue})
 	return err
+}
+
+// startSteered is the first causal run. If it cannot be, the ranks stay at their entry, which the clients are shown, and
+// the user has the session all the same.
+func (k *call) startSteered(all rankset.Set) error {
+	d := k.d
+	err := k.continueSteered(all)
+	if err == nil || errors.Is(err, errRunCancelled) || k.ctx.Err() != nil {
+		return err
+	}
+	if over, _ := d.ended(); over {
+		return err
+	}
+	d.say("important", "The run to the causal breakpoint could not begin: "+sentence(err.Error())+
+		" The ranks are stopped at their entry.\n")
+	d.srv.mu.Lock()
+	d.entryStop = true
+	d.srv.mu.Unlock()
+	k.c.view.want(-1)
+	k.onAnswered(func() { d.Job.Remind() })
+	return nil
 }
 
 // anyRank tells whether a rank is as wanted.
@@ -259,6 +280,8 @@ func (d *debuggee) anyRank(wanted func(job.RankStatus) bool) bool {
 
 // hidesStop: the stop at entry is a step of the launch and not for people, unless they asked for it.
 func (d *debuggee) hidesStop(s job.RankStatus) bool {
+	d.srv.mu.Lock()
+	defer d.srv.mu.Unlock()
 	return s.State == job.Stopped && s.Stop.Reason == backend.ReasonEntry && !d.entryStop
 }
 

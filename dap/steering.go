@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/replayctl"
 )
 
@@ -92,6 +93,24 @@ func (k *call) steer(start func() *replayctl.Run) error {
 	}
 	late <- false
 	return k.through(run)
+}
+
+// continueSteered is continue where causal breakpoints are set. They are told to be unverified while it cannot be done.
+func (k *call) continueSteered(ranks rankset.Set) error {
+	d := k.d
+	k.c.view.wantLeader()
+	err := k.steer(func() *replayctl.Run { return d.Controller.Continue(d.breakpoints.all(), ranks) })
+	if errors.Is(err, errRunCancelled) || k.ctx.Err() != nil {
+		return err
+	}
+	why := ""
+	if err != nil {
+		why = sentence(err.Error())
+	}
+	if d.breakpoints.setUnreachable(why) {
+		k.onAnswered(func() { d.Job.Remind() })
+	}
+	return err
 }
 
 // through waits until a run is over, which it is also when the request ends.

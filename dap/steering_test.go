@@ -3,6 +3,7 @@ package dap_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -147,6 +148,52 @@ func TestCausalContinueRefused(t *testing.T) {
 	c.Refused("continue", godap.ContinueArguments{ThreadId: 1}, "never reached")
 	c.Refused("continue", godap.ContinueArguments{ThreadId: 1}, "never reached") // and again
 	c.Disconnect()
+}
+
+// The same of the first run, which configurationDone begins: the session continues, with the ranks at their entry. The
+// breakpoint is verified again when a run can begin.
+func TestFirstCausalRunRefused(t *testing.T) {
+	s := &controller{}
+	var started dap.Started
+	b := newBench(t, 2, endless, func(b *bench) {
+		b.starts.change = func(st *dap.Started) { st.Controller = s; started = *st }
+	})
+	c := b.client()
+	c.Launch(protocol.LaunchArguments{Recording: "/rec.cohort"})
+	causal := c.SetBreakpointsWith(b.src, bp(10, func(b *protocol.SourceBreakpoint) { b.Mode = "causal" }))[0].Id
+	plain := c.SetBreakpointsWith("/elsewhere.c", bp(11, func(*protocol.SourceBreakpoint) {}))[0].Id
+	s.run = func(context.Context) error { return errors.New("the scout cannot start") }
+	c.ConfigurationDone()
+	c.Expect(append(all(2, "entry"), daptest.Output("important", "The scout cannot start."),
+		breakpointIs(causal, false, "The scout cannot start."))...)
+	c.Refused("continue", godap.ContinueArguments{ThreadId: 1}, "scout cannot start") // and again
+	s.run = func(ctx context.Context) error {
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue})
+		return err
+	}
+	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, nil)
+	c.Expect(append(all(2, "breakpoint"), breakpointIs(causal, true, ""))...)
+	for _, e := range c.Seen("breakpoint") {
+		var body godap.BreakpointEventBody
+		if err := e.Decode(&body); err != nil || body.Breakpoint.Id == plain && !body.Breakpoint.Verified &&
+			body.Breakpoint.Message == "The scout cannot start." {
+			t.Errorf("%s: %v", e, err)
+		}
+	}
+	c.Disconnect()
+}
+
+// breakpointIs expects that a breakpoint has become verified, or not, with this message.
+func breakpointIs(id int, verified bool, message string) daptest.Expectation {
+	name := fmt.Sprintf("breakpoint %d: verified %v, %q", id, verified, message)
+	return daptest.That(name, func(e daptest.Event) (daptest.Verdict, string) {
+		var body godap.BreakpointEventBody
+		if e.Name == "breakpoint" && e.Decode(&body) == nil && body.Breakpoint.Id == id &&
+			body.Breakpoint.Verified == verified && body.Breakpoint.Message == message {
+			return daptest.Met, ""
+		}
+		return daptest.NotYet, ""
+	})
 }
 
 // A run that fails after ranks have moved is told as output.

@@ -26,6 +26,7 @@ type DeadError struct {
 	Last    []string // the last records before the end, oldest first, shortened
 }
 
+// Error leaves Last to the log: people cannot read it.
 func (e *DeadError) Error() string {
 	var b strings.Builder
 	if e.Command != "" {
@@ -38,9 +39,6 @@ func (e *DeadError) Error() string {
 	fmt.Fprintf(&b, "gdb (process %d) ended: %s", e.PID, e.State)
 	if s := strings.TrimSpace(e.Stderr); s != "" {
 		fmt.Fprintf(&b, "; its stderr ends with %q", s)
-	}
-	if len(e.Last) > 0 {
-		fmt.Fprintf(&b, "; its last records were %q", e.Last)
 	}
 	return b.String()
 }

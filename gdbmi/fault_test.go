@@ -48,12 +48,15 @@ func TestGdbDiesUnderCommands(t *testing.T) {
 	}
 	for range 2 {
 		err := <-errs
-		if _, ok := errors.AsType[*gdbmi.DeadError](err); !ok {
+		dead, ok := errors.AsType[*gdbmi.DeadError](err)
+		if !ok {
 			t.Fatalf("got %v", err)
+		}
+		if len(dead.Last) != 1 || strings.Contains(err.Error(), "last words") {
+			t.Errorf("the last records %q are for the log, and not for %q", dead.Last, err)
 		}
 		for _, want := range []string{
 			"-gdb-version was not answered", "exit status 3", "internal error",
-			"last words",
 		} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("the error does not say %q: %v", want, err)

@@ -248,6 +248,19 @@ func (j *Job) Focus() (focus rankset.Set, err error) {
 	return focus, err
 }
 
+// Remind publishes all ranks and breakpoints as they are once more, for subscribers that show them in another way now.
+func (j *Job) Remind() error {
+	return j.call(func() {
+		for _, r := range j.ranks {
+			j.publishRank(r)
+		}
+		for _, id := range sortedKeys(j.wanted.byID) {
+			s := j.breakpointStatus(j.wanted.byID[id])
+			j.publish(Event{Breakpoint: &s})
+		}
+	})
+}
+
 // Busy keeps the job from being idle until done is called: for what consists of several commands.
 func (j *Job) Busy() (done func(), err error) {
 	err = j.call(func() { j.inFlight++ })

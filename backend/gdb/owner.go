@@ -138,9 +138,16 @@ func (o *owner) send(ctx context.Context, c gdbmi.Command) (gdbmi.Record, error)
 // ended turns the death of gdb under a request into the type that package backend documents.
 func ended(err error) error {
 	if dead, ok := errors.AsType[*gdbmi.DeadError](err); ok {
-		return &backend.EndedError{Why: dead.Error()}
+		return &backend.EndedError{Why: whyDead(dead)}
 	}
 	return err
+}
+
+// whyDead is for people, who have given no command of MI.
+func whyDead(dead *gdbmi.DeadError) string {
+	why := *dead
+	why.Command = ""
+	return why.Error()
 }
 
 // capture is send that also returns what gdb prints meanwhile.
@@ -183,7 +190,8 @@ func (o *owner) event(e gdbmi.Event) {
 	if e.Exit != nil {
 		why := ""
 		if !e.Exit.Asked {
-			why = e.Exit.Error()
+			why = whyDead(e.Exit)
+			o.b.Log.Info("gdb has ended", "why", why, "last records", e.Exit.Last)
 		}
 		o.end(why)
 		return

@@ -23,6 +23,10 @@ func kill(w *cohorttest.Workplace, cohort *exec.Cmd, c *daptest.Client, role str
 		}
 	case "gdb":
 		c.Expect(daptest.RankIs(1, "lost"))
+		text := c.Ranks().Ranks[1].Text
+		if !strings.Contains(text, "killed") || strings.ContainsAny(text, "=*^") { // as records of MI have
+			w.T.Errorf("rank 1 is said to be %q", text)
+		}
 	case "cohort":
 		c.AwaitClosed(w.Ctx)
 	default:
@@ -70,28 +74,40 @@ func TestKillWhileDebugging(t *testing.T) {
 	})
 }
 
-// Delve is in the agent: no process of a debugger's is between that and the rank.
-func TestKillUnderDelve(t *testing.T) {
+// While a rank is stopped nobody waits for its end but those that see to it. Delve is in the agent: no process of a
+// debugger's is between that and the rank.
+func TestKillAtStop(t *testing.T) {
 	cohorttest.Slow(t)
 	t.Parallel()
 	mpi := mpitest.Need(t, "mpich") // whose launcher is killed under gdb, as Open MPI's is
-	program := mpi.BuildGo(t, "gompi")
-	for _, role := range []string{"rank", "agent", "cohort"} {
-		t.Run(role, func(t *testing.T) {
-			t.Parallel()
-			w := cohorttest.New(t, mpi)
-			conn, cohort := w.DAP()
-			c := daptest.New(t, conn)
-			c.Launch(protocol.LaunchArguments{Program: program, Ranks: 2, StopOnEntry: true})
-			c.ConfigurationDone()
-			c.Expect(daptest.Stopped(0, "entry"), daptest.Stopped(1, "entry"))
-			kill(w, cohort, c, role)
-			if role == "rank" {
-				usable(t, c, 0)
-			}
-			if role != "cohort" {
-				c.Disconnect()
-			}
-		})
+	for debugger, d := range map[string]struct {
+		program string
+		roles   []string
+	}{
+		"delve": {mpi.BuildGo(t, "gompi"), []string{"rank", "agent", "cohort"}},
+		"gdb":   {cohorttest.Steps(t, mpi), []string{"rank", "gdb"}},
+	} {
+		for _, role := range d.roles {
+			t.Run(debugger+"/"+role, func(t *testing.T) {
+				t.Parallel()
+				killAtStop(t, mpi, d.program, role)
+			})
+		}
+	}
+}
+
+func killAtStop(t *testing.T, mpi mpitest.MPI, program, role string) {
+	w := cohorttest.New(t, mpi)
+	conn, cohort := w.DAP()
+	c := daptest.New(t, conn)
+	c.Launch(protocol.LaunchArguments{Program: program, Ranks: 2, StopOnEntry: true})
+	c.ConfigurationDone()
+	c.Expect(daptest.Stopped(0, "entry"), daptest.Stopped(1, "entry"))
+	kill(w, cohort, c, role)
+	if role == "rank" || role == "gdb" {
+		usable(t, c, 0)
+	}
+	if role != "cohort" {
+		c.Disconnect()
 	}
 }
