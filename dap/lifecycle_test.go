@@ -18,7 +18,7 @@ func TestRunToTheEnd(t *testing.T) {
 	b := newBench(t, 4, loop, nil)
 	c := b.client()
 	caps := c.Initialize()
-	if len(caps.BreakpointModes) != 3 || !caps.SupportsConfigurationDoneRequest || !caps.SupportsCancelRequest {
+	if len(caps.BreakpointModes) != 4 || !caps.SupportsConfigurationDoneRequest || !caps.SupportsCancelRequest {
 		t.Errorf("capabilities: %+v", caps)
 	}
 	c.Do("launch", protocol.LaunchArguments{Program: "/bin/prog", Args: []string{"a"}, Ranks: 4, Token: "hidden"}, nil)
