@@ -20,7 +20,8 @@ func (j *Job) Attach(num int, b backend.Backend, info Info) error {
 		if j.held && info.HoldOutput != nil {
 			info.HoldOutput(true)
 		}
-		j.wg.Go(func() { j.readEvents(r, b.Events()) })
+		events := b.Events()
+		j.wg.Go(func() { j.readEvents(r, events) })
 		j.publishRank(r)
 		return nil
 	})

@@ -88,10 +88,13 @@ func (s *Subscription) Mark() <-chan struct{} {
 	return reached
 }
 
-// Close ends the subscription and drops what was not read. It may be called more than once, and from any goroutine.
+// Close ends the subscription and drops what was not read; when it returns Events is closed. It may be called more than
+// once, and from any goroutine.
 func (s *Subscription) Close() {
 	s.queue.Discard()
 	s.end()
+	for range s.events { // the end is all that is wanted
+	}
 }
 
 // weight is about how many bytes the event takes while it is queued.

@@ -44,14 +44,14 @@ func (s *Session) accept() {
 			}
 			return
 		}
-		s.handlers.Go(func() { s.receive(conn) })
+		s.work.Go(func() { s.receive(conn) })
 	}
 }
 
 // receive hears one connection out, at most until the job ends.
 func (s *Session) receive(conn net.Conn) {
 	heard := make(chan struct{})
-	s.handlers.Go(func() {
+	s.work.Go(func() {
 		select {
 		case <-heard:
 		case <-s.launcher.gone:

@@ -41,7 +41,8 @@ type Session struct {
 	listener net.Listener
 	launcher *launcherProcess
 	guard    *guard.Process
-	ranks    []*Rank
+	ranks    []*Rank       // gather's until gathered is closed
+	gathered chan struct{} // closed when no rank is waited for any more
 	arrivals chan arrival
 	over     chan struct{} // closed when nothing is left; then result is set
 	result   Result
@@ -50,7 +51,7 @@ type Session struct {
 	outputMu sync.Mutex // Output is called once at a time
 	ending   sync.Once
 	losing   sync.Once
-	handlers sync.WaitGroup // of connections
+	work     sync.WaitGroup // goroutines, but for life and those of the ranks' connections
 }
 
 // Result is how a job ended.
@@ -101,7 +102,7 @@ func Start(ctx context.Context, options Options) (*Session, error) {
 	}
 	s := &Session{
 		options: options, log: log, command: line, dir: dir, ranks: make([]*Rank, options.Ranks),
-		arrivals: make(chan arrival), over: make(chan struct{}),
+		gathered: make(chan struct{}), arrivals: make(chan arrival), over: make(chan struct{}),
 	}
 	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", dir.Socket()); err != nil {
 		return nil, errors.Join(fmt.Errorf("listening for the agents: %w", err), dir.Remove())
@@ -109,7 +110,7 @@ func Start(ctx context.Context, options Options) (*Session, error) {
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, s.listener.Close(), dir.Remove())
 	}
-	s.handlers.Go(s.accept)
+	s.work.Go(s.accept)
 	if err := s.comeUp(ctx); err != nil {
 		return nil, err
 	}
@@ -180,7 +181,8 @@ func (s *Session) debugged(rank int) bool {
 // comeUp waits for the ranks and sets them up. If it fails it has ended everything.
 func (s *Session) comeUp(ctx context.Context) error {
 	err := s.gather(ctx)
-	go s.refuseLate()
+	close(s.gathered)
+	s.work.Go(s.refuseLate)
 	go s.life() //nolint:gosec // cleaning up does not end with the context of starting
 	if err == nil {
 		err = s.setUp(ctx)
@@ -307,7 +309,7 @@ func (s *Session) life() {
 	<-s.launcher.gone
 	s.awaitAgents()
 	s.listener.Close() //nolint:errcheck // it is a socket in a directory that goes away
-	s.handlers.Wait()
+	s.work.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), killGrace)
 	defer cancel()
 	left, err := marked.KillAll(ctx, s.dir.ID)
@@ -357,6 +359,7 @@ func (s *Session) awaitAgents() {
 		case <-grace.C:
 			grace.Reset(0) // for the others
 			rank.client.Close()
+			<-rank.client.Gone()
 		}
 		<-rank.watched
 	}
@@ -381,7 +384,7 @@ func (s *Session) rankResult(i int, rank *Rank) RankResult {
 func (s *Session) rankOver() int {
 	n := int(s.ends.Add(1))
 	if n == s.options.Ranks {
-		go s.endRanks()
+		s.endRanks()
 	}
 	return n
 }
@@ -390,7 +393,7 @@ func (s *Session) rankOver() int {
 // miss the end of a child that was killed, one in twenty times on a busy machine, and then it waits for ever.
 func (s *Session) agentLost() {
 	s.losing.Do(func() {
-		go func() {
+		s.work.Go(func() {
 			grace := time.NewTimer(lostGrace)
 			defer grace.Stop()
 			select {
@@ -400,15 +403,16 @@ func (s *Session) agentLost() {
 			}
 			s.log.Warn("the launcher has not noticed that an agent has gone; the job is ended")
 			s.end(context.Background())
-		}()
+		})
 	})
 }
 
 // endRanks asks every agent to end its rank, hears what they have to say about it, and hangs up, which ends the agents.
-// It runs once, and takes agentGrace at most; nobody waits for it.
+// It begins once, does not wait, and takes agentGrace at most; life waits for its end.
 func (s *Session) endRanks() {
 	s.ending.Do(func() {
-		go func() {
+		s.work.Go(func() {
+			<-s.gathered
 			ctx, cancel := context.WithTimeout(context.Background(), agentGrace)
 			defer cancel()
 			var group sync.WaitGroup
@@ -423,7 +427,7 @@ func (s *Session) endRanks() {
 					rank.client.Close()
 				}
 			}
-		}()
+		})
 	})
 }
 
@@ -455,16 +459,16 @@ func (s *Session) Launcher() []string { return append([]string{s.command.path}, 
 // ID names the job; every process of it has it in its environment (marked.JobVar).
 func (s *Session) ID() string { return s.dir.ID }
 
-// Done is closed when the job has ended and nothing of it is left.
+// Done is closed when the job has ended and nothing of it is left, but events that are still to be read.
 func (s *Session) Done() <-chan struct{} { return s.over }
 
-// Wait returns when the job has ended and nothing of it is left.
+// Wait waits for Done.
 func (s *Session) Wait() Result {
 	<-s.over
 	return s.result
 }
 
-// Stop ends the job and returns when nothing of it is left. It asks first and kills later; when ctx ends it kills at
+// Stop ends the job and returns when nothing of it is left, in this process either. It asks first and kills later; when ctx ends it kills at
 // once.
 func (s *Session) Stop(ctx context.Context) Result {
 	s.stopped.Store(true)

@@ -17,12 +17,12 @@ type Client struct {
 	link *link
 	name string // "the agent of rank 2"
 
-	mu      sync.Mutex
-	calls   map[uint64]chan *Response
-	nextID  uint64
-	why     error         // set when calls is nil
-	ended   bool          // the Ended event came
-	readers chan struct{} // closed when the reader has gone
+	mu     sync.Mutex
+	calls  map[uint64]chan *Response
+	nextID uint64
+	why    error         // set when calls is nil
+	ended  bool          // the Ended event came
+	gone   chan struct{} // closed when the reader and the link's writer have gone
 
 	tap    func(backend.Event) bool
 	queue  *queue.Queue[backend.Event]
@@ -40,7 +40,7 @@ type Client struct {
 // not block. Events delivers those of which it returns true.
 func NewClient(conn net.Conn, name string, tap func(backend.Event) bool) *Client {
 	c := &Client{
-		link: newLink(conn), name: name, calls: map[uint64]chan *Response{}, readers: make(chan struct{}), tap: tap,
+		link: newLink(conn), name: name, calls: map[uint64]chan *Response{}, gone: make(chan struct{}), tap: tap,
 		queue: queue.New(mostQueued, backend.Event.Weight),
 	}
 	c.unread, c.drop = context.WithCancel(context.Background())
@@ -57,11 +57,15 @@ func NewClient(conn net.Conn, name string, tap func(backend.Event) bool) *Client
 // to read must keep reading until then. Calls are possible after it, as an agent outlives what it carries.
 func (c *Client) Events() <-chan backend.Event { return c.events() }
 
-// Drop gives up events that nobody has read.
-func (c *Client) Drop() { c.drop() }
+// Drop gives up events that nobody has read, and returns when Events is closed.
+func (c *Client) Drop() {
+	c.drop()
+	for range c.Events() { // the end is all that is wanted
+	}
+}
 
-// Gone is closed when the connection has ended.
-func (c *Client) Gone() <-chan struct{} { return c.readers }
+// Gone is closed when the connection has ended, and the client's goroutines have but for that of Events.
+func (c *Client) Gone() <-chan struct{} { return c.gone }
 
 // Close ends the connection at once. The agent at the other end kills its program.
 func (c *Client) Close() { c.link.end(errClosed) }
@@ -110,7 +114,8 @@ func (c *Client) tellTaken() {
 }
 
 func (c *Client) read() {
-	defer close(c.readers)
+	defer close(c.gone)
+	defer func() { <-c.link.written }() // soon: finish has ended the link
 	for {
 		message, err := c.link.next()
 		if err != nil {
@@ -196,7 +201,7 @@ func (c *Client) Call(ctx context.Context, request any) (any, error) {
 		c.mu.Unlock()
 		c.link.send(&Message{ID: id, Cancel: true})
 		return nil, ctx.Err()
-	case <-c.readers:
+	case <-c.gone:
 		select {
 		case response = <-answer: // it came just before the end
 		default:
