@@ -321,6 +321,7 @@ func (o *owner) describe() backend.Stopped {
 		// The main goroutine, rather than the one whose thread happened to take the interrupt.
 		if err := o.choose(1); err == nil {
 			s.Thread = 1
+			o.leaveSwitch()
 		}
 	}
 	var err error
@@ -333,6 +334,31 @@ func (o *owner) describe() backend.Stopped {
 		o.b.Log.Warn("the goroutines are not known", "error", err)
 	}
 	return s
+}
+
+// leaveSwitch lets the chosen goroutine finish gogo: some instructions by which the runtime switches to it, amid which
+// neither its registers nor what the runtime has saved of them tell its stack.
+func (o *owner) leaveSwitch() {
+	t := o.target()
+	defer func(why proc.StopReason) { t.StopReason = why }(t.StopReason)
+	const most = 20 // instructions; it has fewer
+	for range most {
+		g := t.SelectedGoroutine()
+		if g == nil || g.Thread == nil {
+			return
+		}
+		regs, err := g.Thread.Registers()
+		if err != nil {
+			return
+		}
+		if fn := t.BinInfo().PCToFunc(regs.PC()); fn == nil || fn.Name != gogo {
+			return
+		}
+		if err := o.group.StepInstruction(false); err != nil {
+			o.b.Log.Warn("the goroutine stopped amid a switch to it", "error", err)
+			return
+		}
+	}
 }
 
 // stopFrames is how many frames a Stopped event carries, unless the user's code is further out.

@@ -110,8 +110,7 @@ func (o *owner) Threads(context.Context) ([]backend.Thread, error) {
 // maxFrames bounds a stack, as backend.StackTraceRequest says.
 const maxFrames = 10_000
 
-// stack returns the frames of a goroutine, without those by which cgo goes from Go to C. Where the C of a library
-// without debug information cannot be unwound, what the goroutine called it from is known all the same.
+// stack returns the frames of a goroutine, without those by which cgo goes from Go to C.
 func (o *owner) stack(thread int) ([]proc.Stackframe, error) {
 	if frames, ok := o.stacks[thread]; ok {
 		return frames, nil
@@ -129,13 +128,7 @@ func (o *owner) stack(thread int) ([]proc.Stackframe, error) {
 		}
 		frames, err = proc.ThreadStacktrace(t, th, maxFrames)
 	} else {
-		frames, err = proc.GoroutineStacktrace(t, g, maxFrames, 0)
-		if !slices.ContainsFunc(frames, func(f proc.Stackframe) bool { return isGo(f) && !plumbing(f) }) {
-			saved, savedErr := proc.GoroutineStacktrace(t, g, maxFrames, proc.StacktraceG)
-			if savedErr == nil {
-				frames, err = append(slices.Clip(frames), saved...), nil
-			}
-		}
+		frames, err = goroutineStack(t, g)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the stack cannot be read: %w", err)
@@ -148,6 +141,26 @@ func (o *owner) stack(thread int) ([]proc.Stackframe, error) {
 	}
 	o.stacks[thread] = frames
 	return frames, nil
+}
+
+// goroutineStack is the stack of a goroutine as far as the program's own code, if that can be found.
+func goroutineStack(t *proc.Target, g *proc.G) ([]proc.Stackframe, error) {
+	own := func(f proc.Stackframe) bool { return !plumbing(f) }
+	frames, err := proc.GoroutineStacktrace(t, g, maxFrames, 0)
+	if slices.ContainsFunc(frames, own) {
+		return frames, err //nolint:wrapcheck // the caller does
+	}
+	// Delve ends a stack at runtime.mcall, which leaves the goroutine's stack in its midst and not at its beginning.
+	plain, plainErr := proc.GoroutineStacktrace(t, g, maxFrames, proc.StacktraceSimple)
+	if plainErr == nil && slices.ContainsFunc(plain, own) {
+		return plain, nil
+	}
+	// Where the C of a library without debug information cannot be unwound, what the goroutine called it from is known.
+	saved, savedErr := proc.GoroutineStacktrace(t, g, maxFrames, proc.StacktraceG)
+	if savedErr == nil && slices.ContainsFunc(saved, own) {
+		return append(slices.Clip(frames), saved...), nil
+	}
+	return frames, err //nolint:wrapcheck // the caller does
 }
 
 // stackFrom is the stack of a frame's thread from the frame on.
@@ -181,13 +194,16 @@ func cgoPassage(f proc.Stackframe) bool {
 		strings.HasPrefix(name, "runtime.systemstack") || filepath.Base(f.Call.File) == "_cgo_gotypes.go"
 }
 
+// gogo is what the runtime switches to a goroutine by; in assembly, its name has no package.
+const gogo = "gogo"
+
 // plumbing reports whether a frame is C's, or the runtime's: nothing that is stepped in.
 func plumbing(f proc.Stackframe) bool {
 	if !isGo(f) {
 		return true
 	}
 	pkg := f.Current.Fn.PackageName()
-	return pkg == "runtime" || strings.HasPrefix(pkg, "internal/runtime/") || pkg == "syscall" ||
+	return pkg == "runtime" || f.Current.Fn.Name == gogo || strings.HasPrefix(pkg, "internal/runtime/") || pkg == "syscall" ||
 		filepath.Base(f.Call.File) == "_cgo_gotypes.go"
 }
 
