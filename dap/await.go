@@ -184,6 +184,9 @@ func waitIdle(k *call, a protocol.WaitArguments) (any, error) {
 			return nil, err
 		}
 	}
+	if err := k.runFailure(); err != nil {
+		return nil, err
+	}
 	return k.ranksBody()
 }
 

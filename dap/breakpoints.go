@@ -3,6 +3,7 @@ package dap
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -308,6 +309,12 @@ func (k *call) setAll(source string, n int, wanted func(i int) (job.Breakpoint, 
 	}
 	k.lockGate() // the client learns the numbers from the answer, and only then that one of them has changed
 	statuses, err := k.d.breakpoints.set(k.ctx, breakpointOwner{client: k.c}, source, bps)
+	if over, why := k.d.ended(); over { // who moves a breakpoint in an editor need not know whether a job still runs
+		for i := range out {
+			out[i].Message = cmp.Or(out[i].Message, fmt.Sprintf("The job has ended (%s): launch again.", why))
+		}
+		return out, nil
+	}
 	if err != nil {
 		return nil, err
 	}

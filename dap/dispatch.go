@@ -284,6 +284,13 @@ func (d *dispatcher) close(keep *call) {
 	}
 }
 
+// isClosing tells whether the client has disconnected, or is gone.
+func (d *dispatcher) isClosing() bool {
+	d.c.srv.mu.Lock()
+	defer d.c.srv.mu.Unlock()
+	return d.closing
+}
+
 // cancelWhere cancels the outstanding requests that match, and tells how many those were.
 func (d *dispatcher) cancelWhere(match func(*call) bool) int {
 	d.c.srv.mu.Lock()

@@ -305,6 +305,13 @@ func TestReadingAfterTheEnd(t *testing.T) {
 		threads.Threads == nil || stack.StackFrames == nil || scopes.Scopes == nil || variables.Variables == nil {
 		t.Errorf("want empty lists, have %+v, %+v, %+v, %+v", threads, stack, scopes, variables)
 	}
+	for _, bp := range c.SetBreakpoints(b.src, 10, 11) {
+		if bp.Verified || !strings.Contains(bp.Message, "has ended (a client terminated it)") {
+			t.Errorf("a breakpoint set after the end: %+v", bp)
+		}
+	}
+	c.Do("setFunctionBreakpoints", protocol.SetFunctionBreakpointsArguments{}, nil)
+	c.Do("setExceptionBreakpoints", godap.SetExceptionBreakpointsArguments{Filters: []string{"signals"}}, nil)
 	for command, arguments := range map[string]any{
 		"exceptionInfo": godap.ExceptionInfoArguments{ThreadId: 1},
 		"readMemory":    godap.ReadMemoryArguments{MemoryReference: "0@0x10", Count: 1},

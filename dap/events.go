@@ -239,7 +239,9 @@ func (f *follower) farewell(ended *job.Ended) {
 	if over, why := f.d.ended(); over && (summary == "" || f.d.wasStopped()) {
 		summary = why
 	}
-	f.c.say("console", sentence("the job has ended: "+summary)+"\n")
+	if !f.c.dispatch.isClosing() || !f.d.wasStopped() { // else it is what the client has asked for
+		f.c.say("console", sentence("the job has ended: "+summary)+"\n")
+	}
 	if err := f.d.stopErr; err != nil {
 		f.c.say("important", "Cohort could not clear up after the job: "+sentence(err.Error())+"\n")
 	}

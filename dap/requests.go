@@ -20,9 +20,9 @@ func newRequests() map[string]spec {
 		"terminate":         on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, terminate),
 		"cancel":            on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, cancelRequest),
 
-		"setBreakpoints":          on(spec{lane: laneMain, need: phaseJob}, setBreakpoints),
-		"setFunctionBreakpoints":  on(spec{lane: laneMain, need: phaseJob}, setFunctionBreakpoints),
-		"setExceptionBreakpoints": on(spec{lane: laneMain, need: phaseJob}, setExceptionBreakpoints),
+		"setBreakpoints":          on(spec{lane: laneMain, need: phaseJob, afterEnd: true}, setBreakpoints),
+		"setFunctionBreakpoints":  on(spec{lane: laneMain, need: phaseJob, afterEnd: true}, setFunctionBreakpoints),
+		"setExceptionBreakpoints": on(spec{lane: laneMain, need: phaseJob, afterEnd: true}, setExceptionBreakpoints),
 
 		"continue":      on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, continueRequest),
 		"next":          on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.Next)),

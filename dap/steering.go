@@ -27,6 +27,7 @@ func runError(run *replayctl.Run) error {
 type steeredRun struct {
 	told  chan struct{} // closed when the run is over and everything about it was reported
 	unmet bool          // it came to no stop, because the ranks came to their ends
+	late  error         // why it has failed after its request was answered
 }
 
 // steeredWait is a request that waits for the first rank to run, as the client's stream of events will see it.
@@ -81,6 +82,7 @@ func (k *call) steer(start func() *replayctl.Run) error {
 		s.unmet = (err == nil || cancelled) && !d.anyRank(func(s job.RankStatus) bool { return !s.State.Gone() })
 		<-w.answered
 		if <-late && err != nil && !cancelled {
+			s.late = err
 			d.say("important", "The run to the causal cut failed: "+sentence(err.Error())+"\n")
 		}
 	}()
@@ -123,6 +125,27 @@ func (k *call) through(run *replayctl.Run) error {
 		<-run.Done()
 		return context.Cause(k.ctx)
 	}
+}
+
+// runFailure is why the last causal run has failed after it was answered, when it is over. It is returned once.
+func (k *call) runFailure() error {
+	mu := &k.c.srv.mu
+	mu.Lock()
+	s := k.d.steered
+	mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	select {
+	case <-s.told:
+	case <-k.ctx.Done():
+		return context.Cause(k.ctx)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	err := s.late
+	s.late = nil
+	return err
 }
 
 // cancelRun ends the causal run in progress, if there is one, and returns when it is over.

@@ -210,6 +210,9 @@ func TestCausalContinueFailsLater(t *testing.T) {
 	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, nil)
 	close(fail)
 	c.Expect(daptest.Output("important", "Rank 1 left the recording."))
+	// Who waits for the ranks, as a script does, has it as the answer, once.
+	c.Refused(protocol.RequestWaitIdle, protocol.WaitArguments{Ranks: "0-1"}, "Rank 1 left the recording.")
+	c.Do(protocol.RequestWaitIdle, protocol.WaitArguments{Ranks: "0-1"}, nil)
 	c.Disconnect()
 }
 

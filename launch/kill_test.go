@@ -156,8 +156,12 @@ func TestKillInDebugMode(t *testing.T) {
 					t.Errorf("rank %d after another died: %+v, %v", rank, r, err)
 				}
 			}
-			if r := w.session.Stop(testContext(t)); r.Ranks[1].String() != "killed by SIGKILL" {
-				t.Errorf("rank 1: %v", r.Ranks[1])
+			r := w.session.Stop(testContext(t))
+			if r.Ranks[1].String() != "killed by SIGKILL" || r.Ranks[1].Stopped {
+				t.Errorf("rank 1: %+v", r.Ranks[1])
+			}
+			if !r.Ranks[0].Stopped || !r.Ranks[2].Stopped {
+				t.Errorf("ranks 0 and 2, which Stop has ended: %+v, %+v", r.Ranks[0], r.Ranks[2])
 			}
 		})
 	})

@@ -39,6 +39,8 @@ type RankResult struct {
 	Lost string          // why it is unknown: a sentence without its full stop
 	// Order counts the ends of ranks from 1 in the order in which they became known: who was first.
 	Order int
+	// Stopped: its end became known after Session.Stop was called.
+	Stopped bool
 	// Control is the last that is known of the rank's counters.
 	Control backend.ControlState
 }
@@ -127,7 +129,7 @@ func (r *Rank) note(event backend.Event) bool {
 // over notes the end of the rank, once.
 func (r *Rank) over() {
 	if r.result.Order == 0 {
-		r.result.Order = r.session.rankOver()
+		r.result.Order, r.result.Stopped = r.session.rankOver(), r.session.stopped.Load()
 	}
 }
 

@@ -436,7 +436,7 @@ func (w *watch) why(rank int, job launch.Result) string {
 		return "the replay stood still, and it was in " + mpispec.Op(w.last[rank].CurrentOp).Call()
 	case w.stalled && !w.gone[rank]:
 		return "the replay stood still"
-	case job.Stopped && end.Exit != nil && end.Exit.Signal == "SIGKILL":
+	case end.Stopped && end.Exit != nil && end.Exit.Signal == "SIGKILL":
 		return "the replay was ended"
 	default:
 		return end.String()

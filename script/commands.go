@@ -3,6 +3,7 @@ package script
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-dap"
 
+	"github.com/cohort-debugger/cohort/dap/client"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 )
 
@@ -44,7 +46,9 @@ func (r *runner) command(ctx context.Context, line string) error {
 	switch {
 	case r.ended:
 		r.printf("The job has ended.\n")
-		return nil
+		if _, refused := errors.AsType[*client.RequestError](err); !refused {
+			return nil
+		}
 	case err == nil:
 		r.show(body)
 	}

@@ -207,7 +207,7 @@ func rankEnds(r *runner.RecordResult, onlyBad bool) []string {
 		if onlyBad && rank.End.How == recording.EndFinalized {
 			continue
 		}
-		text := endText(rank.End, r.Job.Stopped) + lastText(i, rank, r.Job.Ranks[i].Control)
+		text := endText(rank.End, r.Job.Ranks[i].Stopped) + lastText(i, rank, r.Job.Ranks[i].Control)
 		if ranks[text] == nil {
 			order = append(order, text)
 		}

@@ -27,20 +27,22 @@ func TestEndsOfAnInterruptedRecording(t *testing.T) {
 	recv := backend.RecentCall{Event: 17, Op: "MPI_Recv", Peer: 1, Tag: 5, Got: none}
 	r := &runner.RecordResult{Recording: &recording.Recording{}, Job: launch.Result{
 		Stopped: true, Ranks: []launch.RankResult{
-			{Control: backend.ControlState{Recent: []backend.RecentCall{recv}}},
-			{Control: backend.ControlState{Recent: []backend.RecentCall{
+			{Stopped: true, Control: backend.ControlState{Recent: []backend.RecentCall{recv}}},
+			{Stopped: true, Control: backend.ControlState{Recent: []backend.RecentCall{
 				{Event: 15, Op: "MPI_Irecv", Peer: -1, Tag: 2, Got: none},
 				{Event: 16, Op: "MPI_Send", Peer: 0, Tag: 2, Got: none},
 				{Event: 17, Op: "MPI_Wait", Peer: none, Tag: none, Got: none},
 			}}},
-			{Control: backend.ControlState{Recent: []backend.RecentCall{recv}}},
+			{Stopped: true, Control: backend.ControlState{Recent: []backend.RecentCall{recv}}},
+			{Control: backend.ControlState{Recent: []backend.RecentCall{recv}}}, // before Cohort did anything
 		},
 	}}
-	r.Recording.Meta.PerRank = []recording.RankMeta{within, waits, crashed}
+	r.Recording.Meta.PerRank = []recording.RankMeta{within, waits, crashed, within}
 	want := []string{
 		"[0] was ended by Cohort, with the job, within MPI_Recv (peer 1, tag 5) at a.c:9 (event 0:17)",
 		"[1] was ended by Cohort, with the job, within MPI_Wait (event 1:17); before it 1:15 MPI_Irecv (any source, tag 2)",
 		"[2] was ended by SIGSEGV, within MPI_Recv (peer 1, tag 5) at a.c:9 (event 2:17)",
+		"[3] was ended by SIGKILL, within MPI_Recv (peer 1, tag 5) at a.c:9 (event 3:17)",
 	}
 	if d := cmp.Diff(want, rankEnds(r, false)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

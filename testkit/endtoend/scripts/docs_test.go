@@ -218,7 +218,7 @@ func (r *reader) update(page string) {
 }
 
 // ofThisMachine are lines that are printed on some machines only.
-var ofThisMachine = regexp.MustCompile(`^(cohort: )?There are more ranks \(\d+\) than cores|^The job has ended: the client that it belonged to|^\[Thread debugging using libthread_db|^Using host libthread_db library`)
+var ofThisMachine = regexp.MustCompile(`^(cohort: )?There are more ranks \(\d+\) than cores|^\[Thread debugging using libthread_db|^Using host libthread_db library`)
 
 // shell runs a command as it stands there, with empty input.
 func (r *reader) shell(command string) (output string, status int) {
