@@ -77,7 +77,9 @@ func (b *breakpointTable) replace(own breakpointOwner, source string, wanted []j
 		return false
 	})
 	for _, bp := range wanted {
-		if i := slices.IndexFunc(old, func(o job.Breakpoint) bool { return sameBreakpoint(o, bp) }); i >= 0 {
+		if bp.ID != 0 {
+			// one that the console has, and has changed
+		} else if i := slices.IndexFunc(old, func(o job.Breakpoint) bool { return sameBreakpoint(o, bp) }); i >= 0 {
 			bp.ID = old[i].ID
 			old = slices.Delete(old, i, i+1)
 		} else {
@@ -103,7 +105,8 @@ func (b *breakpointTable) where(match func(tableEntry) bool) []job.Breakpoint {
 // sameBreakpoint compares all but the ID.
 func sameBreakpoint(a, b job.Breakpoint) bool {
 	return a.Source == b.Source && a.Line == b.Line && a.Function == b.Function && a.Condition == b.Condition &&
-		a.HitCondition == b.HitCondition && a.LogMessage == b.LogMessage && a.Mode == b.Mode && a.Ranks.Equal(b.Ranks)
+		a.HitCondition == b.HitCondition && a.LogMessage == b.LogMessage && a.Mode == b.Mode &&
+		a.Temporary == b.Temporary && a.Ranks.Equal(b.Ranks)
 }
 
 // forget takes out all breakpoints of a client that leaves while the job continues.
@@ -145,7 +148,9 @@ func (b *breakpointTable) of(own breakpointOwner, source string) []job.Breakpoin
 
 // causal tells whether any breakpoint needs steering.
 func (b *breakpointTable) causal() bool {
-	return slices.ContainsFunc(b.all(), func(bp job.Breakpoint) bool { return bp.Mode == job.ModeCausal })
+	return slices.ContainsFunc(b.all(), func(bp job.Breakpoint) bool {
+		return bp.Mode == job.ModeCausal && !bp.Disabled
+	})
 }
 
 // setUnreachable enters why no causal run can begin, "" if one can, and tells whether that is news.
@@ -156,18 +161,23 @@ func (b *breakpointTable) setUnreachable(why string) (news bool) {
 	return news
 }
 
-// changed tells a client that one of the breakpoints that it has set by requests has changed: it knows no others.
+// changed takes in that a client's breakpoint has changed or is gone, and tells the client if it has set it by requests:
+// it knows no others.
 func (b *breakpointTable) changed(c *client, s job.BreakpointStatus) {
 	b.d.srv.mu.Lock()
-	i := slices.IndexFunc(b.entries, func(e tableEntry) bool {
-		return e.breakpointOwner == breakpointOwner{client: c} && e.bp.ID == s.ID
-	})
+	i := slices.IndexFunc(b.entries, func(e tableEntry) bool { return e.client == c && e.bp.ID == s.ID })
+	known := i >= 0 && !b.entries[i].console
 	if i >= 0 && b.entries[i].bp.Mode == job.ModeCausal && s.Verified && b.unreachable != "" {
 		s.Verified, s.Message = false, b.unreachable
 	}
+	reason := "changed"
+	if i >= 0 && s.Removed {
+		reason = "removed"
+		b.entries = slices.Delete(b.entries, i, i+1)
+	}
 	b.d.srv.mu.Unlock()
-	if i >= 0 {
-		c.event("breakpoint", godap.BreakpointEventBody{Reason: "changed", Breakpoint: c.breakpoint(s)})
+	if known {
+		c.event("breakpoint", godap.BreakpointEventBody{Reason: reason, Breakpoint: c.breakpoint(s)})
 	}
 }
 
@@ -262,13 +272,15 @@ func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointE
 		}
 	}
 	bp.Ranks, bp.Condition, bp.HitCondition = ranks, condition, strings.TrimSpace(bp.HitCondition)
-	bp.Mode = cmp.Or(job.Mode(extra.Mode), job.ModeRank)
+	bp.Mode, bp.Temporary = cmp.Or(job.Mode(extra.Mode), job.ModeRank), extra.Temporary
 	if _, err := hitcondition.Parse(bp.HitCondition); err != nil {
 		return bp, refuse("%v", err)
 	}
 	switch {
 	case bp.Mode == job.ModeCausal && d.Controller == nil:
 		return bp, refuse("the mode causal needs a replay, and %s", d.notReplay())
+	case bp.Mode == job.ModeCausal && (bp.Temporary || bp.LogMessage != ""):
+		return bp, refuse("a causal breakpoint cannot be temporary, nor print instead of stopping")
 	case !slices.Contains(protocol.Modes, string(bp.Mode)):
 		return bp, refuse("there is no breakpoint mode %s: use one of %s", quoteShort(extra.Mode),
 			strings.Join(protocol.Modes, ", "))

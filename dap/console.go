@@ -53,16 +53,41 @@ func consoleCommands() []consoleCommand {
 	whatever := func(string) bool { return true }
 	table := []consoleCommand{
 		{Command: row{
-			Name: "break", Short: "b", Arguments: "FILE:LINE|FUNCTION [ranks SET] [mode rank|focus|all|causal] [if " +
-				"CONDITION]",
-			Help:     "set a breakpoint; mode says what it stops",
+			Name: "break", Short: "b", Arguments: breakArguments,
+			Help: "set a breakpoint; mode says what it stops, hits at which hits: 3 (from there on), ==3, %3 (each " +
+				"third)",
 			Examples: []string{"break heat.c:132", "break tsp.c:132 ranks 2 mode causal if tasks_received == 3"},
 		}, run: consoleBreak, complete: breakWords},
-		{Command: row{Name: "breakpoints", Help: "list the breakpoints of all front ends"}, run: consoleBreakpoints},
+		{Command: row{
+			Name: "tbreak", Arguments: breakArguments,
+			Help:     "set a temporary breakpoint: each rank stops at it once",
+			Examples: []string{"tbreak heat.c:132", "tbreak exchange_halo mode all"},
+		}, run: consoleBreak, complete: breakWords},
+		{Command: row{
+			Name: "logpoint", Arguments: `FILE:LINE|FUNCTION "MESSAGE" [ranks SET] [hits HITS] [if CONDITION]`,
+			Help:     "print when a rank comes there, and let it run on; {EXPRESSION} is replaced by its value",
+			Examples: []string{`logpoint heat.c:132 "step {step}" hits %10`},
+		}, run: consoleLogPoint},
+		{Command: row{
+			Name: "breakpoints", Help: "list the breakpoints of all front ends, and on which ranks they are",
+		}, run: consoleBreakpoints},
 		{Command: row{
 			Name: "delete", Arguments: "NUMBER", Help: "remove a breakpoint that the console has set",
 			Examples: []string{"delete 2"},
 		}, run: consoleDelete, fits: isNumber},
+		{Command: row{
+			Name: "disable", Arguments: "NUMBER", Help: "switch a breakpoint that the console has set off",
+			Examples: []string{"disable 2"},
+		}, run: consoleEnable, fits: isNumber},
+		{Command: row{
+			Name: "enable", Arguments: "NUMBER", Help: "switch a breakpoint on again",
+			Examples: []string{"enable 2"},
+		}, run: consoleEnable, fits: isNumber},
+		{Command: row{
+			Name: "condition", Arguments: "NUMBER [CONDITION]",
+			Help:     "change the condition of a breakpoint that the console has set; without one it has none",
+			Examples: []string{"condition 2 x > 3", "condition 2 [0,2] x > 3", "condition 2"},
+		}, run: consoleCondition, fits: startsWithNumber},
 		{Command: row{
 			Name: "continue", Short: "c", Arguments: "[TIME]", Resumes: true,
 			Help:     "let the ranks in focus run; after TIME, if given, those that still run are paused",
@@ -327,7 +352,7 @@ func completions(k *call, a godap.CompletionsArguments) (any, error) {
 }
 
 func breakWords(*call) []string {
-	return append([]string{"ranks", "mode", "if"}, protocol.Modes...)
+	return append([]string{"ranks", "mode", "hits", "if"}, protocol.Modes...)
 }
 
 func rankNumbers(k *call) []string {

@@ -11,9 +11,10 @@ import (
 
 func TestParseBreak(t *testing.T) {
 	type parsed struct {
-		source, function, condition string
-		line                        int
-		extra                       protocol.BreakpointExtra
+		source, function, condition, hits string
+		line                              int
+		extra                             protocol.BreakpointExtra
+		pending                           bool
 	}
 	for text, want := range map[string]parsed{
 		"heat.c:12":         {source: "heat.c", line: 12},
@@ -25,12 +26,15 @@ func TestParseBreak(t *testing.T) {
 			source: "t.c", line: 3, condition: "k == 3 && if_x",
 			extra: protocol.BreakpointExtra{Ranks: "2", Mode: "causal"},
 		},
+		"f hits %3 pending ranks 1": {
+			function: "f", hits: "%3", extra: protocol.BreakpointExtra{Ranks: "1"}, pending: true,
+		},
 	} {
-		bp, extra, err := parseBreak(text)
+		b, err := parseBreak(text)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
-		got := parsed{bp.Source, bp.Function, bp.Condition, bp.Line, extra}
+		got := parsed{b.bp.Source, b.bp.Function, b.bp.Condition, b.bp.HitCondition, b.bp.Line, b.extra, b.pending}
 		if d := cmp.Diff(want, got, cmp.AllowUnexported(parsed{})); d != "" {
 			t.Errorf("%q (-want +got):\n%s", text, d)
 		}
@@ -43,7 +47,7 @@ func TestParseBreak(t *testing.T) {
 		"t.c:3 ranks":     `"ranks" has no value`,
 		"t.c:3 often yes": `"often" is not understood`,
 	} {
-		if _, _, err := parseBreak(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseBreak(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

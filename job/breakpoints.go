@@ -18,7 +18,8 @@ import (
 type breakpoints struct {
 	bySource map[string]*sourceBreakpoints
 	byID     map[int]*wantedBreakpoint
-	unasked  int // SetBreakpoints commands in flight that were sent without a caller
+	unasked  int          // SetBreakpoints commands in flight that were sent without a caller
+	removed  map[int]bool // temporary ones that are gone, by ID; who has not heard of it may still want one
 }
 
 type sourceBreakpoints struct {
@@ -33,10 +34,11 @@ type wantedBreakpoint struct {
 	dirty   bool           // changed since it was published or given to a caller
 	awaited bool           // a caller waits for it and will get it; until then it is not published
 	shown   bool           // it was published or given as verified
+	lost    rankset.Set    // ranks that have stopped at it, if it is temporary
 }
 
 func (w *wantedBreakpoint) wantedBy(rank int) bool {
-	return w.bp.Ranks.Empty() || w.bp.Ranks.Contains(rank)
+	return !w.bp.Disabled && !w.lost.Contains(rank) && (w.bp.Ranks.Empty() || w.bp.Ranks.Contains(rank))
 }
 
 // stops are the ranks that stop because a rank has hit breakpoints. Owner.
@@ -53,18 +55,22 @@ func (j *Job) stops(rank int, ids []int) (stop rankset.Set) {
 	return stop
 }
 
-// request is what a rank is asked to have of a source.
-func (s *sourceBreakpoints) request(source string, rank int) backend.SetBreakpointsRequest {
-	req := backend.SetBreakpointsRequest{Source: source}
+// request is what a rank is asked to have of a source; asked are those that the answer will be about, whatever is wanted
+// by then.
+func (s *sourceBreakpoints) request(source string, rank int) (req backend.SetBreakpointsRequest,
+	asked []*wantedBreakpoint,
+) {
+	req.Source = source
 	for _, w := range s.wanted {
 		if w.wantedBy(rank) {
+			asked = append(asked, w)
 			req.Breakpoints = append(req.Breakpoints, backend.SourceBreakpoint{
 				ID: w.bp.ID, Line: w.bp.Line, Function: w.bp.Function, Condition: w.bp.Condition,
 				HitCondition: w.bp.HitCondition, LogMessage: w.bp.LogMessage,
 			})
 		}
 	}
-	return req
+	return req, asked
 }
 
 // SetBreakpoints replaces all breakpoints of a source (an absolute path; "" for function breakpoints) and returns what
@@ -106,13 +112,16 @@ func (j *Job) replaceBreakpoints(source string, bps []Breakpoint) *sourceBreakpo
 	b := &j.wanted
 	if b.byID == nil {
 		b.byID, b.bySource = map[int]*wantedBreakpoint{}, map[string]*sourceBreakpoints{}
+		b.removed = map[int]bool{}
 	}
 	s := b.bySource[source]
 	if s == nil {
 		s = &sourceBreakpoints{}
 		b.bySource[source] = s
 	}
+	before := map[int]rankset.Set{}
 	for _, w := range s.wanted {
+		before[w.bp.ID] = w.lost
 		delete(b.byID, w.bp.ID)
 	}
 	s.wanted = nil
@@ -121,6 +130,9 @@ func (j *Job) replaceBreakpoints(source string, bps []Breakpoint) *sourceBreakpo
 			bp.Mode = ModeRank
 		}
 		w := &wantedBreakpoint{bp: bp, perRank: map[int]backend.Breakpoint{}, failed: map[int]string{}}
+		if w.lost = before[bp.ID]; b.removed[bp.ID] {
+			w.lost = j.All()
+		}
 		s.wanted = append(s.wanted, w)
 		b.byID[bp.ID] = w
 	}
@@ -136,7 +148,7 @@ func (j *Job) sendAllBreakpoints(r *rank) {
 
 // sendBreakpoints asks one rank, if it is concerned. a may be nil. Owner.
 func (j *Job) sendBreakpoints(r *rank, source string, s *sourceBreakpoints, a *answers[struct{}]) {
-	req := s.request(source, r.num)
+	req, asked := s.request(source, r.num)
 	if len(req.Breakpoints) == 0 && !s.sent.Contains(r.num) {
 		return
 	}
@@ -145,7 +157,6 @@ func (j *Job) sendBreakpoints(r *rank, source string, s *sourceBreakpoints, a *a
 	} else {
 		s.sent = s.sent.Without(r.num)
 	}
-	asked := s.wanted // an answer is about these, whatever is wanted by then
 	if a != nil {
 		a.expect(r.num)
 	} else {
@@ -166,11 +177,7 @@ func (j *Job) sendBreakpoints(r *rank, source string, s *sourceBreakpoints, a *a
 }
 
 func (j *Job) breakpointsAnswered(r *rank, asked []*wantedBreakpoint, got []backend.Breakpoint, err error) {
-	i := 0
-	for _, w := range asked {
-		if !w.wantedBy(r.num) {
-			continue
-		}
+	for i, w := range asked {
 		w.dirty = true
 		switch {
 		case err != nil:
@@ -181,8 +188,46 @@ func (j *Job) breakpointsAnswered(r *rank, asked []*wantedBreakpoint, got []back
 			w.perRank[r.num] = got[i]
 			delete(w.failed, r.num)
 		}
-		i++
 	}
+}
+
+// takeTemporary takes the temporary ones among the breakpoints at which a rank has stopped from those that have had
+// their stop. Owner.
+func (j *Job) takeTemporary(r *rank, ids []int) {
+	for _, id := range ids {
+		w := j.wanted.byID[id]
+		if w == nil || !w.bp.Temporary || w.lost.Contains(r.num) {
+			continue
+		}
+		lose := rankset.New(r.num)
+		if w.bp.Mode == ModeAll || w.bp.Mode == ModeFocus {
+			lose = j.All()
+		}
+		w.lost = w.lost.Union(lose)
+		for n := range lose.Each {
+			if o := j.ranks[n]; o.entered && !o.state.Gone() {
+				j.sendBreakpoints(o, w.bp.Source, j.wanted.bySource[w.bp.Source], nil)
+			}
+		}
+		left := slices.ContainsFunc(j.ranks, func(o *rank) bool { return !o.state.Gone() && w.wantedBy(o.num) })
+		if !left && !j.wanted.removed[id] {
+			j.wanted.removed[id] = true
+			s := j.breakpointStatus(w)
+			s.Removed = true
+			j.publish(Event{Breakpoint: &s})
+		}
+	}
+}
+
+// Breakpoints tells what has become of all breakpoints, by ID.
+func (j *Job) Breakpoints() (statuses map[int]BreakpointStatus, err error) {
+	statuses = map[int]BreakpointStatus{}
+	err = j.call(func() {
+		for id, w := range j.wanted.byID {
+			statuses[id] = j.breakpointStatus(w)
+		}
+	})
+	return statuses, err
 }
 
 func (j *Job) onBreakpointChanged(r *rank, b backend.Breakpoint) {
@@ -222,20 +267,34 @@ func (w *wantedBreakpoint) actual() (b backend.Breakpoint, verified bool) {
 // breakpointStatus merges the ranks' answers. Owner.
 func (j *Job) breakpointStatus(w *wantedBreakpoint) BreakpointStatus {
 	s := BreakpointStatus{ID: w.bp.ID, Line: w.bp.Line, Source: w.bp.Source}
+	if w.bp.Disabled {
+		s.Message = "It is disabled."
+		return s
+	}
 	if b, ok := w.actual(); ok {
 		s.Verified, s.Line, s.Source = true, b.Line, cmp.Or(b.Source, s.Source)
 	}
 	texts := map[int]string{}
+	var verified, not rankset.Builder
 	for _, r := range j.ranks {
-		if text, concerned := w.text(r, &s); concerned {
-			texts[r.num] = text
+		text, concerned := w.text(r, &s)
+		if !concerned {
+			continue
+		}
+		if texts[r.num] = text; w.perRank[r.num].Verified && w.failed[r.num] == "" {
+			verified.Add(r.num)
+		} else {
+			not.Add(r.num)
 		}
 	}
 	if groups := groupBy(texts); len(groups) == 1 {
 		s.Message = groups[0].key
-	} else {
-		maps.DeleteFunc(texts, func(_ int, text string) bool { return text == "" })
-		s.Message = strings.Join(MergeTexts(texts), " ")
+		return s
+	}
+	maps.DeleteFunc(texts, func(_ int, text string) bool { return text == "" })
+	s.Message = strings.Join(MergeTexts(texts), " ")
+	if on := verified.Set(); !on.Empty() && !not.Set().Empty() {
+		s.Message = "Verified on [" + on.String() + "]. " + s.Message
 	}
 	return s
 }

@@ -23,7 +23,7 @@ func TestBreakpointsAreMerged(t *testing.T) {
 	if len(st) != 1 || !st[0].Verified || st[0].Line != 10 || st[0].Source != src {
 		t.Fatalf("%+v", st)
 	}
-	wantText(t, "message", st[0].Message, "[1-2] There is no code at line 10 of main.c. [3] It is at line 12. It was "+
+	wantText(t, "message", st[0].Message, "Verified on [0,3]. [1-2] There is no code at line 10 of main.c. [3] It is at line 12. It was "+
 		"moved to the next line with code. [4] It could not be set: cannot insert.")
 
 	st = b.breakAt(20, ModeRank, rankset.New(0))
@@ -142,6 +142,73 @@ func TestModeFocusStopsTheFocus(t *testing.T) {
 	}
 }
 
+func TestTemporaryBreakpoints(t *testing.T) {
+	twice := each(jobtest.Line(src, 5), jobtest.Line(src, 5), jobtest.Block("", nil))
+	for _, tt := range []struct {
+		mode Mode
+		left string // ranks that still have it when rank 1 has hit it
+	}{{ModeRank, "[0 2]"}, {ModeFocus, "[]"}, {ModeAll, "[]"}} {
+		t.Run(string(tt.mode), func(t *testing.T) {
+			b := launched(t, 4, Options{}, twice)
+			list := []Breakpoint{
+				{ID: 7, Source: src, Line: 5, Ranks: rankset.New(0, 1, 2), Mode: tt.mode, Temporary: true},
+			}
+			_, err := b.j.SetBreakpoints(b.ctx, src, list)
+			b.must(err)
+			b.resume(rankset.New(1), backend.Continue)
+			b.untilState(1, Stopped)
+			b.idle()
+			var left []int
+			for r := range 4 {
+				if len(b.w.Rank(r).BreakpointIDs(src)) > 0 {
+					left = append(left, r)
+				}
+			}
+			if fmt.Sprint(left) != tt.left {
+				t.Errorf("ranks %v have it, want %s", left, tt.left)
+			}
+			if tt.mode == ModeRank {
+				b.resume(rankset.New(0, 1, 2), backend.Continue)
+				b.untilNow(0, Stopped)
+				b.untilNow(2, Stopped)
+				b.idle()
+				if s := b.status(1); s.State != Running {
+					t.Errorf("rank 1 has stopped at it again: %s", s.Text)
+				}
+			}
+			e := b.until("its removal", func(e Event) bool { return e.Breakpoint != nil && e.Breakpoint.Removed })
+			if e.Breakpoint.ID != 7 {
+				t.Errorf("%+v was removed", e.Breakpoint)
+			}
+			// Who has not heard of that may want it once more.
+			st, err := b.j.SetBreakpoints(b.ctx, src, list)
+			b.must(err)
+			if len(b.w.Rank(0).BreakpointIDs(src)) != 0 || st[0].Verified {
+				t.Errorf("it is there again: %+v", st[0])
+			}
+		})
+	}
+}
+
+func TestDisabledBreakpoints(t *testing.T) {
+	b := launched(t, 2, Options{}, nil)
+	bp := Breakpoint{ID: 3, Source: src, Line: 5}
+	for _, disabled := range []bool{false, true, false} {
+		bp.Disabled = disabled
+		st, err := b.j.SetBreakpoints(b.ctx, src, []Breakpoint{bp})
+		b.must(err)
+		if has := len(b.w.Rank(1).BreakpointIDs(src)) > 0; has == disabled || st[0].Verified == disabled ||
+			(st[0].Message == "It is disabled.") != disabled {
+			t.Errorf("disabled %t: %+v", disabled, st[0])
+		}
+		all, err := b.j.Breakpoints()
+		b.must(err)
+		if len(all) != 1 || all[3] != st[0] {
+			t.Errorf("all are %+v, want %+v", all, st[0])
+		}
+	}
+}
+
 func TestModeRankStopsOneRank(t *testing.T) {
 	b := launched(t, 3, Options{}, func(w *jobtest.World) { w.Rank(1).Program = []jobtest.Step{jobtest.Line(src, 5)} })
 	b.breakAt(5, "", rankset.Set{})
@@ -167,7 +234,7 @@ func TestASlowRankGetsItsBreakpointLater(t *testing.T) {
 	}()
 	st, err := b.j.SetBreakpoints(ctx, src, []Breakpoint{{ID: 1, Source: src, Line: 5}})
 	b.must(err)
-	if st[0].Message != "[1] The rank's debugger has not answered yet." {
+	if st[0].Message != "Verified on [0,2]. [1] The rank's debugger has not answered yet." {
 		t.Fatalf("%+v", st[0])
 	}
 	close(ready)
@@ -192,7 +259,7 @@ func TestLateVerificationIsPublished(t *testing.T) {
 	if !e.Breakpoint.Verified || e.Breakpoint.Line != 6 || e.Breakpoint.Source != "/src/real.c" {
 		t.Errorf("%+v", e.Breakpoint)
 	}
-	wantText(t, "message", e.Breakpoint.Message, "[0] The library is not loaded yet.")
+	wantText(t, "message", e.Breakpoint.Message, "Verified on [1]. [0] The library is not loaded yet.")
 }
 
 func TestADebuggerThatAnswersTooLittle(t *testing.T) {

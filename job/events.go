@@ -86,6 +86,7 @@ func (j *Job) setStopped(r *rank, s *backend.Stopped) {
 	r.epoch++
 	r.countHits(s.Breakpoints)
 	j.publishRank(r)
+	j.takeTemporary(r, s.Breakpoints)
 	for other := range j.stops(r.num, s.Breakpoints).Without(r.num).Each {
 		j.interrupt(j.ranks[other], nil)
 	}

@@ -45,6 +45,11 @@ func TestMergerByHand(t *testing.T) {
 			[]step{out(0, 2, "a\nb\n"), out(10, 0, "a\nb\n"), out(20, 1, "a\nb\n")},
 			"[0-2] \"a\\n\"\n[0-2] \"b\\n\"\n",
 		},
+		{
+			"log points of several ranks", 3,
+			[]step{{0, 2, "console", "x is 1\n"}, {2, 0, "console", "x is 1\n"}, {3, 1, "console", "x is 1\n"}},
+			"[0-2] \"x is 1\\n\" console\n",
+		},
 		{"a late one comes alone", 3, []step{
 			out(0, 0, "a\n"), out(10, 1, "a\n"),
 			{at: 100},

@@ -78,6 +78,10 @@ type Breakpoint struct {
 	LogMessage   string
 	Ranks        rankset.Set // only these have it; empty: all
 	Mode         Mode
+	// Temporary: a rank that has stopped at it loses it, with mode focus or all every rank does. When no rank is left to
+	// have it the breakpoint is gone, which an Event tells.
+	Temporary bool
+	Disabled  bool // no rank has it, for now
 }
 
 // BreakpointStatus is what became of a Breakpoint.
@@ -86,6 +90,7 @@ type BreakpointStatus struct {
 	Verified bool   // at least one rank has it
 	Line     int    // actual line, of the lowest rank that has it
 	Source   string // likewise
+	Removed  bool   // it was temporary, and is gone
 	// Message says what the user should know, and names the ranks that differ from the others; "" if there is nothing
 	// to say.
 	Message string

@@ -67,7 +67,7 @@ func (c *Controller) run(steer func(ctx context.Context, graph *causal.Graph) er
 // is no further hit the ranks of focus continue without one.
 func (c *Controller) Continue(breakpoints []job.Breakpoint, focus rankset.Set) *Run {
 	breakpoints = slices.DeleteFunc(slices.Clone(breakpoints), func(b job.Breakpoint) bool {
-		return b.Mode != job.ModeCausal
+		return b.Mode != job.ModeCausal || b.Disabled
 	})
 	return c.run(func(ctx context.Context, graph *causal.Graph) error {
 		return c.toNextHit(ctx, graph, breakpoints, focus)

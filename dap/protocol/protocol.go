@@ -64,6 +64,8 @@ type LaunchArguments struct {
 type BreakpointExtra struct {
 	Mode  string `json:"mode,omitempty"`
 	Ranks string `json:"ranks,omitempty"`
+	// Temporary: each rank stops at it once; with mode focus or all it stops the job once.
+	Temporary bool `json:"temporary,omitempty"`
 }
 
 // Requests.
