@@ -32,7 +32,7 @@ func chooseLauncher(options *Options) (command, error) {
 		return command{}, refuse(nil, "A job of %d ranks was asked for. Ask for at least 1 and at most %d, with -n.",
 			options.Ranks, MaxRanks)
 	}
-	program, err := pmpi.Inspect(options.Program)
+	program, err := pmpi.Choose(options.Program, options.Args, options.MPI)
 	if err != nil {
 		return command{}, err
 	}

@@ -19,6 +19,8 @@ type Program struct {
 	MPI     MPI
 	Library string // path of the MPI library that the loader would take; empty if only its name is known
 	Needed  string // its name in DT_NEEDED
+	// Indirect: it is not linked to MPI itself; what it starts or loads is. See Choose.
+	Indirect bool
 }
 
 // WiredByPMIx tells whether an MPI library is linked to a PMIx client. An MPICH that is (Ubuntu 24.04's) does not
@@ -46,7 +48,10 @@ func Inspect(program string) (Program, error) {
 		// a short file
 		if _, isFormat := errors.AsType[*elf.FormatError](err); isFormat || errors.Is(err, io.EOF) ||
 			errors.Is(err, io.ErrUnexpectedEOF) {
-			return Program{}, notELF.of(program, scriptLine(path), nil)
+			if line := scriptLine(path); line != "" {
+				return Program{}, script.of(program, line, nil)
+			}
+			return Program{}, notELF.of(program, "", nil)
 		}
 		return Program{}, notELF.of(program, "", err)
 	}

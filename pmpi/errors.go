@@ -7,8 +7,9 @@ import (
 
 // ProgramError says why a program cannot be run under Cohort as it is.
 type ProgramError struct {
-	text string
-	err  error // the system's, or nil
+	text     string
+	err      error // the system's, or nil
+	indirect bool  // see IsIndirect
 }
 
 func (e *ProgramError) Error() string { return e.text }
@@ -24,10 +25,17 @@ var (
 		"The program %s is not executable",
 		"Make it so with chmod +x, or name the program that was built from it.",
 	}
-	// a script, or something else that the kernel does not load as a program
-	notELF = fault{"%s is not a compiled program", "Name the MPI program itself, not a script that starts it."}
+	// something that the kernel does not load as a program
+	notELF = fault{"%s is not a compiled program", "Name the MPI program itself."}
+	script = fault{
+		"%s is not a compiled program",
+		"Name the MPI program itself; or, if the script starts or is what uses MPI, say which MPI that is: --mpi mpich " +
+			"or --mpi openmpi.",
+	}
 	notMPI = fault{
-		"The program %s is not linked to an MPI library", "Build it with mpicc (or mpifort, mpicxx) and try again.",
+		"The program %s is not linked to an MPI library",
+		"Build it with mpicc (or mpifort, mpicxx) and try again; or, if it starts or loads what uses MPI, as Python " +
+			"does with mpi4py, say which MPI that is: --mpi mpich or --mpi openmpi.",
 	}
 	staticMPI = fault{
 		"The program %s has its MPI library linked into it statically, so Cohort cannot see its MPI calls",
@@ -49,7 +57,7 @@ func (f fault) of(program, detail string, err error) error {
 	if err != nil {
 		found += " (" + err.Error() + ")"
 	}
-	return &ProgramError{found + ". " + f.advice, err}
+	return &ProgramError{found + ". " + f.advice, err, f == script || f == notMPI}
 }
 
 // MissingError says that a part of an MPI installation is not there.

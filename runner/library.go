@@ -71,12 +71,12 @@ type Toolchain struct {
 	Library      pmpi.Library
 }
 
-// Tools finds the MPI of a program and builds the interposer for it, or takes it from the cache. note may get one line
+// Tools finds the MPI of a program (see pmpi.Choose) and builds the interposer for it, or takes it from the cache. note may get one line
 // if that takes long.
-func Tools(ctx context.Context, program, mpi string, note func(string)) (Toolchain, error) {
+func Tools(ctx context.Context, program string, args []string, mpi string, note func(string)) (Toolchain, error) {
 	var t Toolchain
 	var err error
-	if t.Program, err = pmpi.Inspect(program); err != nil {
+	if t.Program, err = pmpi.Choose(program, args, mpi); err != nil {
 		return t, err
 	}
 	if mpi == "" {

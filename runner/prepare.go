@@ -14,6 +14,7 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
@@ -118,7 +119,11 @@ func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 		return nil, refuse(err, "%v", err)
 	}
 	p := &Prepared{Recording: rec, Notes: notes}
-	if p.Tools, err = Tools(ctx, cmp.Or(o.Program, rec.Meta.Program.Path), o.MPI, o.Note); err != nil {
+	program := cmp.Or(o.Program, rec.Meta.Program.Path)
+	if _, err := pmpi.Inspect(program); pmpi.IsIndirect(err) && o.MPI == "" {
+		o.MPI = rec.Meta.MPI.Kind
+	}
+	if p.Tools, err = Tools(ctx, program, nil, o.MPI, o.Note); err != nil {
 		return nil, err
 	}
 	if err := rec.CheckProgram(p.Tools.Program.Path); err != nil {

@@ -134,7 +134,7 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	if err := launch.Check(&options); err != nil {
 		return nil, err
 	}
-	tools, err := Tools(ctx, options.Program, o.MPI, o.Note)
+	tools, err := Tools(ctx, options.Program, o.Args, o.MPI, o.Note)
 	if err != nil {
 		return nil, err
 	}

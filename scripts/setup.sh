@@ -4,7 +4,7 @@
 #     scripts/setup.sh go|mpi|node ...
 #
 #   go    only checks that Go is there and new enough for go.mod
-#   mpi   a C compiler, gdb, MPICH and Open MPI with their compilers for C and Fortran
+#   mpi   a C compiler, gdb, MPICH and Open MPI with their compilers for C and Fortran, Python with mpi4py
 #   node  Node.js and npm, for the VS Code extension
 #
 # On Debian and its kin, as root or with a sudo that asks for no password, it installs through apt in one transaction. Otherwise
@@ -58,6 +58,15 @@ has_mpi_compiler() {
     return 1
 }
 
+# has_mpi4py: in one of the Pythons on PATH; the first is often not the system's.
+has_mpi4py() {
+    local python
+    while read -r python; do
+        if "$python" -c 'import mpi4py' >/dev/null 2>&1; then return; fi
+    done < <(type -ap python3)
+    return 1
+}
+
 check_go() {
     local wanted found
     wanted=$(awk '$1 == "go" { print $2 }' go.mod)
@@ -86,6 +95,7 @@ check_mpi() {
     has_command mpiexec.openmpi "${openmpi[@]}" || need "Open MPI's mpiexec" openmpi-bin
     has_mpi_compiler openmpi "${openmpi[@]}" || need "Open MPI's mpicc with its headers" openmpi-bin libopenmpi-dev
     has_command mpifort.openmpi "${openmpi[@]}" || need "Open MPI's mpifort" openmpi-bin libopenmpi-dev
+    has_mpi4py || need 'Python with mpi4py' python3-mpi4py
 }
 
 check_node() {

@@ -21,6 +21,7 @@ var installed = map[string]string{
 	"cc": "gcc", "gdb": "gdb", "gfortran": "gfortran", "node": "nodejs", "npm": "npm",
 	"mpiexec.mpich": "mpich", "mpicc.mpich": "libmpich-dev", "mpifort.mpich": "libmpich-dev",
 	"mpiexec.openmpi": "openmpi-bin", "mpicc.openmpi": "libopenmpi-dev", "mpifort.openmpi": "libopenmpi-dev",
+	"python3": "python3-mpi4py",
 }
 
 // machine is a directory that serves as the whole PATH: what a machine has. Its fake apt-get writes its arguments to

@@ -129,7 +129,7 @@ func (s *Starter) live(ctx context.Context, args protocol.LaunchArguments, repor
 	if err := launch.Check(&options); err != nil {
 		return dap.Started{}, err
 	}
-	tools, err := runner.Tools(ctx, options.Program, args.MPI, n.add)
+	tools, err := runner.Tools(ctx, options.Program, args.Args, args.MPI, n.add)
 	if err != nil {
 		return dap.Started{}, err
 	}

@@ -59,6 +59,7 @@ func (o *owner) Launch(ctx context.Context, req backend.LaunchRequest) (backend.
 	if err != nil {
 		return backend.LaunchResult{}, err
 	}
+	req = executable.Script(req, cwd)
 	path, err := executable.Find(req.Program, cwd)
 	if err != nil {
 		return backend.LaunchResult{}, err
@@ -156,6 +157,19 @@ func (o *owner) applySettings(ctx context.Context) error {
 
 // plantOwn sets the breakpoints that are ours: at the entry and on the hook of the interposer.
 func (o *owner) plantOwn(ctx context.Context, hasControl bool) error {
+	if err := o.plantEntry(ctx); err != nil || !hasControl {
+		return err
+	}
+	return o.plantStopPoint(ctx)
+}
+
+// plantEntry sets the breakpoint at the entry; a wrapper's is where it becomes another program.
+func (o *owner) plantEntry(ctx context.Context) error {
+	o.entry, o.stripped = "", false
+	if o.wrapper = executable.IsWrapper(o.program); o.wrapper {
+		_, err := o.send(ctx, gdbmi.CLI("tcatch exec"))
+		return err
+	}
 	// gfortran's main program is MAIN__; its main() only calls that.
 	for _, f := range []string{"MAIN__", "main"} {
 		r, err := o.send(ctx, gdbmi.Cmd("break-insert", "-t", "--function", f))
@@ -165,17 +179,27 @@ func (o *owner) plantOwn(ctx context.Context, hasControl bool) error {
 		if err != nil {
 			return err
 		}
-		fields := r.Fields()
-		o.entry = fields.Tuple("bkpt").String("number")
-		if err := fields.Err(); err != nil {
-			return err
-		}
-		break
+		return o.enterAt(r)
 	}
-	if !hasControl {
+	o.stripped = true
+	if !executable.Imports(o.program, libcStart) {
 		return nil
 	}
-	return o.plantStopPoint(ctx)
+	// Unlike at the first instruction, libraries are loaded there.
+	r, err := o.send(ctx, gdbmi.Cmd("break-insert", "-t", "-f", "--function", libcStart))
+	if err != nil {
+		return err
+	}
+	return o.enterAt(r)
+}
+
+// libcStart is the function of the C library that calls main.
+const libcStart = "__libc_start_main"
+
+func (o *owner) enterAt(r gdbmi.Record) error {
+	fields := r.Fields()
+	o.entry = fields.Tuple("bkpt").String("number")
+	return fields.Err()
 }
 
 func (o *owner) plantStopPoint(ctx context.Context) error {
@@ -190,33 +214,64 @@ func (o *owner) plantStopPoint(ctx context.Context) error {
 
 func (o *owner) runToEntry(ctx context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
 	var res backend.LaunchResult
+	run := gdbmi.Cmd("exec-run")
+	if o.entry == "" && !o.wrapper {
+		run = gdbmi.CLI("starti")
+	}
+	stop, err := o.enter(ctx, req, run)
+	// What a wrapper becomes may be one, too.
+	for err == nil && o.wrapper && stop.Reason == backend.ReasonEntry {
+		if o.program, err = os.Readlink(fmt.Sprintf("/proc/%d/exe", o.pid)); err != nil {
+			return res, fmt.Errorf("finding out which program it became: %w", err)
+		}
+		if err := o.plantEntry(ctx); err != nil {
+			return res, err
+		}
+		if o.entry == "" && !o.wrapper {
+			break // it has just begun
+		}
+		stop, err = o.enter(ctx, req, gdbmi.Cmd("exec-continue"))
+	}
+	if err != nil {
+		return res, err
+	}
+	o.b.State = base.Stopped
+	if stop.Reason == backend.ReasonEntry {
+		stop.Text = "" // about the breakpoint, which is ours
+	}
+	res.Pid, res.Stop, res.Can.Debugger = o.pid, *stop, o.version
+	if o.stripped {
+		res.Notes = append(res.Notes, fmt.Sprintf(
+			"%s has no symbol for its main function (it is stripped): it stops before that, "+
+				"and functions and lines are unknown. Compile it with -g and do not strip it.", o.program))
+	} else if note := debugNote(o.program, *stop); note != "" {
+		res.Notes = append(res.Notes, note)
+	}
+	return res, nil
+}
+
+// enter runs the program until it stops for the first time.
+func (o *owner) enter(ctx context.Context, req backend.LaunchRequest, run gdbmi.Command) (*backend.Stopped, error) {
 	o.warnings = nil
 	o.b.State = base.Starting
-	run := gdbmi.Cmd("exec-run")
-	if o.entry == "" {
-		run = gdbmi.CLI("starti")
-		res.Notes = append(res.Notes, fmt.Sprintf(
-			"%s has no symbol for its main function (it is stripped): it stops at its first instruction, "+
-				"and functions and lines are unknown. Compile it with -g and do not strip it.", o.program))
-	}
 	var got *backend.Stopped
 	var gone *backend.Exited
 	o.plan = &plan{entry: func(s *backend.Stopped, e *backend.Exited) { got, gone = s, e }}
 	if _, err := o.send(ctx, run); err != nil {
-		return res, o.cannotStart(req, err)
+		return nil, o.cannotStart(req, err)
 	}
 	if err := o.pump(ctx, func() bool { return got != nil || gone != nil }); err != nil {
-		return res, err
+		return nil, err
 	}
-	if gone != nil {
-		return res, base.NotLaunched(req, base.EndedEarly, o.program, how(*gone), o.program)
+	switch {
+	case gone != nil && o.wrapper:
+		return nil, base.NotLaunched(req, "%s ended (%v) and never became another program, so there was nothing to "+
+			"debug. A script must start the program that is to be debugged with exec, as in: exec ./prog \"$@\".",
+			strings.Join(append([]string{req.Program}, req.Args...), " "), how(*gone))
+	case gone != nil:
+		return nil, base.NotLaunched(req, base.EndedEarly, o.program, how(*gone), o.program)
 	}
-	o.b.State = base.Stopped
-	res.Pid, res.Stop, res.Can.Debugger = o.pid, *got, o.version
-	if note := debugNote(o.program, *got); note != "" && len(res.Notes) == 0 {
-		res.Notes = append(res.Notes, note)
-	}
-	return res, nil
+	return got, nil
 }
 
 func how(e backend.Exited) string {

@@ -68,7 +68,7 @@ func TestProgramsThatCannotBeLaunched(t *testing.T) {
 		{"missing in PATH", "no-such-program-anywhere", "does not exist"},
 		{"directory", dir, "is a directory"},
 		{"mode", write("plain", string(elf), 0o644), "chmod +x"},
-		{"script", write("run.sh", "#!/bin/sh\nexit 0\n", 0o755), "is a script (for /bin/sh)"},
+		{"script", write("run.sh", "#!/bin/sh\ntrue\nexit 3\n", 0o755), "(exit code 3) and never became another program"},
 		{"garbage", write("garbage", "hello", 0o755), "not an ELF executable"},
 		{"empty", write("empty", "", 0o755), "not an ELF executable"},
 		{"object file", object, "not an executable"},
@@ -213,5 +213,24 @@ func TestProgramWithoutDebugInformation(t *testing.T) {
 				t.Errorf("got %+v", e)
 			}
 		})
+	}
+}
+
+// A wrapper is left behind: the entry is that of the program which it becomes.
+func TestLaunchThroughWrappers(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "wrapper.sh")
+	text := "#!/bin/sh\nX=$(uname)\nexec nice env A=1 " + build(t, "loop.c") + " \"$@\"\n"
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := newSession(t, Options{})
+	var err error
+	if s.result, err = s.Launch(testContext(t), backend.LaunchRequest{Program: script}); err != nil {
+		t.Fatal(err)
+	}
+	stop := s.result.Stop
+	if stop.Reason != backend.ReasonEntry || stop.Text != "" || len(stop.Frames) == 0 ||
+		stop.Frames[0].Function != "main" || stop.Frames[0].File != sourcePath(t, "loop.c") {
+		t.Errorf("got %+v", stop)
 	}
 }

@@ -31,6 +31,8 @@ type owner struct {
 	python  bool
 
 	entry     string // gdb's number of the breakpoint at the entry; "" none
+	wrapper   bool   // the program becomes another one, at which the entry is
+	stripped  bool   // nothing tells where its main function is
 	stopPoint string // of the one on cohort_stop_here
 	bps       breakpoints
 

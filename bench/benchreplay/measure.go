@@ -119,7 +119,7 @@ func (o *Options) prepare(ctx context.Context, mpi string, program Program, scra
 	if text, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(build.Args, " "), err, text)
 	}
-	if j.tools, err = runner.Tools(ctx, j.binary, "", nil); err != nil {
+	if j.tools, err = runner.Tools(ctx, j.binary, nil, "", nil); err != nil {
 		return nil, err
 	}
 	yields, err := runner.YieldAuto.Decide(j.tools.Program.MPI, program.Ranks)

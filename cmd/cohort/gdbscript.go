@@ -79,7 +79,7 @@ MPI handles can be decoded, also in the core files that they leave.`,
 			case len(args) > 1:
 				return usageError("%q is not understood: library takes one program.", args[1])
 			case len(args) == 1:
-				tools, err := runner.Tools(cmd.Context(), args[0], mpi, note)
+				tools, err := runner.Tools(cmd.Context(), args[0], args[1:], mpi, note)
 				if err != nil {
 					return err
 				}

@@ -112,6 +112,17 @@ func WorkingDirectory(req backend.LaunchRequest) (string, error) {
 	return cwd, nil
 }
 
+// Imports reports whether a program takes a function from a shared library.
+func Imports(path, function string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	symbols, err := f.ImportedSymbols()
+	return err == nil && slices.ContainsFunc(symbols, func(s elf.ImportedSymbol) bool { return s.Name == function })
+}
+
 // IsGo reports whether a file is a program that the Go tools built.
 func IsGo(path string) bool {
 	_, err := buildinfo.ReadFile(path)

@@ -208,6 +208,11 @@ void cohort_incomplete_until(const char *call, int still);
 void cohort_uncovered_outside(const char *call, uint64_t site); /* the same of what is no call of MPI */
 void cohort_uncovered(const char *call);       /* the call in progress is not covered by record/replay */
 
+EXPORT void cohort_stop_here(uint32_t reason);
+
+/* ---- loading.c */
+void cohort_loading_check(void);               /* once, when MPI has been initialised */
+
 /* ---- callers.c */
 int cohort_is_program(uint64_t return_address);
 int cohort_is_libstdcxx(uint64_t return_address);

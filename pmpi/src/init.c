@@ -106,6 +106,7 @@ static void open_all(void) {
   g_threads.last = COHORT_MAIN_THREAD;
   cohort_values_given = g.order || g.full || g.replay;
   cohort_clocks = cohort_values_given && (!g.replay || (g.control->flags & COHORT_FLAG_RECORD_TIME) != 0) ? ~0u : 0;
+  cohort_loading_check();
   PMPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
   PMPI_Errhandler_free(&before);
 }
