@@ -2,6 +2,7 @@ package dap
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -115,8 +116,8 @@ func (w *standstill) look(status []job.RankStatus) bool {
 		w.looks = 0
 		return false
 	}
-	now := w.k.look(running)
-	waiting := w.last != nil
+	now, late := w.k.look(running)
+	waiting := w.last != nil && !late
 	for r := range running.Each {
 		before, s := w.last[r], now[r]
 		computes := s.Current == 0 && s.Polls == before.Polls
@@ -132,8 +133,8 @@ func (w *standstill) look(status []job.RankStatus) bool {
 	return w.looks >= stuckLooks
 }
 
-// look asks ranks where they are, which the job then knows, too. What has not been answered in time is left out.
-func (k *call) look(ranks rankset.Set) map[int]backend.ControlState {
+// look asks ranks where they are, which the job then knows, too. late: some have not answered in time, and are left out.
+func (k *call) look(ranks rankset.Set) (states map[int]backend.ControlState, late bool) {
 	ctx, cancel := context.WithTimeout(k.ctx, longestLook)
 	defer cancel()
 	states, err := k.d.Job.Control(ctx, ranks, "where they are", func(int) backend.ControlRequest {
@@ -142,7 +143,7 @@ func (k *call) look(ranks rankset.Set) map[int]backend.ControlState {
 	if err != nil {
 		k.d.srv.o.Log.Debug("dap: ranks were asked where they are", "error", err)
 	}
-	return states
+	return states, errors.Is(err, context.DeadlineExceeded)
 }
 
 // steered tells whether a causal run is in progress.

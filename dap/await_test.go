@@ -77,6 +77,23 @@ func TestWaitForRanksThatCannotGetOn(t *testing.T) {
 		})
 }
 
+// What a rank does that is too busy to say where it is is not known: it is waited for.
+func TestWaitForRanksThatAnswerLate(t *testing.T) {
+	var late chan struct{}
+	awaited(t, loop, func(src string) []jobtest.Step {
+		late = make(chan struct{})
+		return []jobtest.Step{jobtest.Block("", late), jobtest.Line(src, 10)}
+	}, func(b *bench, c *daptest.Client) {
+		f := b.world.Rank(1)
+		f.On(jobtest.Control, f.NeverAnswer())
+		c.Console("continue", 0)
+		time.AfterFunc(time.Minute, func() { close(late) })
+		if states, _ := waitBoth(c); states != "stopped stopped" {
+			t.Errorf("the ranks are %s", states)
+		}
+	})
+}
+
 // Ranks that have ended have been waited for when the client knows that the job has.
 func TestWaitForRanksThatEnd(t *testing.T) {
 	ends := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Exit(0)} }
