@@ -31,17 +31,24 @@ type waiting struct {
 	exits   chan int      // ranks whose program has gone
 }
 
-func startWaiting(t *testing.T, mpi mpitest.MPI, mode Mode) *waiting {
-	t.Helper()
-	w := &waiting{ready: make(chan struct{}), exits: make(chan int, 10)}
+// rankZero returns what takes output, from any goroutine, and a channel that is closed when rank 0 has said that it is
+// ready: all programs have started then.
+func rankZero() (take func(OutputChunk), ready chan struct{}) {
 	var out collector
 	var once sync.Once
-	take := func(c OutputChunk) { // by the launcher's output and the ranks' events at the same time
+	ready = make(chan struct{})
+	return func(c OutputChunk) {
 		out.take(c)
 		if strings.Contains(out.of(0), "ready") {
-			once.Do(func() { close(w.ready) })
+			once.Do(func() { close(ready) })
 		}
-	}
+	}, ready
+}
+
+func startWaiting(t *testing.T, mpi mpitest.MPI, mode Mode) *waiting {
+	t.Helper()
+	take, ready := rankZero()
+	w := &waiting{ready: ready, exits: make(chan int, 10)}
 	o := Options{Ranks: 3, Program: mpi.Build(t, "stdin.c"), Mode: mode, Output: take}
 	if mode == Run {
 		o.Stdin = blockedReader(t)
@@ -276,7 +283,8 @@ func watchAll(t *testing.T, processes []marked.Process) func() {
 
 // holdAJob is the process that TestKillCohort kills.
 func holdAJob(mode, mpi, program string) int {
-	o := Options{Ranks: 3, Program: program, MPI: mpi, Stdin: os.Stdin, Output: func(OutputChunk) {}}
+	take, ready := rankZero()
+	o := Options{Ranks: 3, Program: program, MPI: mpi, Stdin: os.Stdin, Output: take}
 	if mode == "debug" {
 		o.Mode = Debug
 	}
@@ -285,7 +293,11 @@ func holdAJob(mode, mpi, program string) int {
 		fmt.Fprintln(os.Stderr, "hold-a-job:", err)
 		return 1
 	}
-	wait := drain(s, nil)
+	wait := drain(s, func(rank int, event backend.Event) {
+		if event.Output != nil {
+			take(OutputChunk{Rank: rank, Data: event.Output.Data})
+		}
+	})
 	if o.Mode == Debug {
 		for _, rank := range s.Ranks() {
 			if _, err := rank.Backend().Launch(context.Background(), backend.LaunchRequest{}); err != nil {
@@ -294,6 +306,7 @@ func holdAJob(mode, mpi, program string) int {
 			}
 		}
 	}
+	<-ready
 	fmt.Fprintf(os.Stdout, "job %s %s namespace=%s guard=%d\n", s.dir.ID, s.dir.Path, cmp.Or(s.ranks[0].job, "none"),
 		s.guard.Pid())
 	s.Wait()

@@ -26,10 +26,10 @@ import (
 
 // How long the parts of an ending job get before the next harder means.
 const (
-	agentGrace    = 3 * time.Second // for agents to end what they have, when asked or when the launcher has gone
-	launcherGrace = 3 * time.Second // for the launcher to follow its ranks, and then to obey SIGTERM
-	killGrace     = 5 * time.Second // for what was killed to be gone
-	lostGrace     = 5 * time.Second // for the launcher to notice that an agent, its own child, has gone
+	agentGrace    = 3 * time.Second  // for agents to end what they have, when asked or when the launcher has gone
+	launcherGrace = 3 * time.Second  // for the launcher to follow its ranks, and then to obey SIGTERM
+	killGrace     = 20 * time.Second // for what was killed to be gone
+	lostGrace     = 5 * time.Second  // for the launcher to notice that an agent, its own child, has gone
 )
 
 // Session is a job that has been started. Its methods may be called from any goroutine.
