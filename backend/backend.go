@@ -27,7 +27,9 @@ type Backend interface {
 	Launch(ctx context.Context, req LaunchRequest) (LaunchResult, error)
 
 	// SetBreakpoints replaces all breakpoints of one Source (a file, or "function"). The result has one element per
-	// requested one, in order. Allowed while the rank runs: the backend stops and resumes it unseen if it must.
+	// requested one, in order. Allowed while the rank runs: the backend stops and resumes it unseen if it must; but a
+	// data breakpoint is set in a stopped rank only, and one that was not set, or whose frame has been left, is not set
+	// again.
 	SetBreakpoints(ctx context.Context, req SetBreakpointsRequest) ([]Breakpoint, error)
 
 	// Resume lets the rank run and returns as soon as it does; a Stopped or Exited event follows on Events. It is an
@@ -115,11 +117,41 @@ type SourceBreakpoint struct {
 	Condition    string
 	HitCondition string // see package internal/hitcondition; "" none
 	LogMessage   string // print instead of stop; {expr} is replaced by its value
+	Watch        Watch  // of DataBreakpoints: what is watched
 }
+
+// A Watch says what a data breakpoint watches.
+type Watch struct {
+	// Key tells what is watched from all else: the same expression is another thing in another frame.
+	Key        string
+	Expression string
+	Access     Access
+	// Frame is where the expression is evaluated, once, when the breakpoint is set; later only Key matters.
+	Frame FrameID
+}
+
+// Access is what a data breakpoint stops at.
+type Access string
+
+// The accesses, as DAP names them.
+const (
+	Write     Access = "write" // a change of the value
+	Read      Access = "read"
+	ReadWrite Access = "readWrite"
+)
+
+// The sources of breakpoints that are in no file.
+const (
+	FunctionBreakpoints = ""
+	DataBreakpoints     = "<data>"
+)
+
+// IsFile tells whether a source is a file.
+func IsFile(source string) bool { return source != "" && source[0] != '<' }
 
 // SetBreakpointsRequest replaces all breakpoints of Source.
 type SetBreakpointsRequest struct {
-	Source      string // absolute path, or "" for function breakpoints
+	Source      string // absolute path, FunctionBreakpoints or DataBreakpoints
 	Breakpoints []SourceBreakpoint
 }
 
@@ -371,6 +403,9 @@ const (
 	ReasonSignal     Reason = "exception"
 	ReasonStopPoint  Reason = "stop point" // in cohort_stop_here
 	ReasonCore       Reason = "core file"  // the core file of a process that was not ended
+	// ReasonData: Breakpoints are data breakpoints; Text has the old and the new value, or that the frame was left that
+	// the breakpoint belongs to.
+	ReasonData Reason = "data breakpoint"
 )
 
 // Stopped: the rank has stopped. Frames holds the innermost frames of the thread that stopped, with arguments, so that

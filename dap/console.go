@@ -69,6 +69,12 @@ func consoleCommands() []consoleCommand {
 			Examples: []string{`logpoint heat.c:132 "step {step}" hits %10`},
 		}, run: consoleLogPoint},
 		{Command: row{
+			Name: "watch", Arguments: "EXPRESSION [access write|read|readWrite] [ranks SET] [mode rank|focus|all] [if " +
+				"CONDITION]",
+			Help:     "stop when the value of a variable changes, or is read; of the rank of the frame unless ranks are given",
+			Examples: []string{"watch total", "watch u[3] access readWrite", "watch total ranks 0-3 if total > 10"},
+		}, needsProcess: true, run: consoleWatch, complete: watchWords},
+		{Command: row{
 			Name: "breakpoints", Help: "list the breakpoints of all front ends, and on which ranks they are",
 		}, run: consoleBreakpoints},
 		{Command: row{

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
@@ -174,9 +175,12 @@ func (d *debuggee) typedPath(path string) string {
 // breakpointText is a breakpoint in the words of break.
 func breakpointText(bp job.Breakpoint) string {
 	text := fmt.Sprintf("breakpoint %d: ", bp.ID)
-	if bp.Source == "" {
+	switch bp.Source {
+	case backend.FunctionBreakpoints:
 		text += bp.Function
-	} else {
+	case backend.DataBreakpoints:
+		text += fmt.Sprintf("%s of %s", bp.Watch.Access, bp.Watch.Expression)
+	default:
 		text += fmt.Sprintf("%s:%d", bp.Source, bp.Line)
 	}
 	if bp.LogMessage != "" {
@@ -252,6 +256,9 @@ func consoleEnable(k *call, line consoleLine) (answer, error) {
 		return answer{}, err
 	}
 	bp := list[i]
+	if bp.Source == backend.DataBreakpoints {
+		return answer{}, setAgain(bp)
+	}
 	bp.Disabled = k.asked == "disable"
 	_, err = k.setBreakpoint(list, i, bp, true)
 	return confirm("Breakpoint %d is %sd.", bp.ID, k.asked), err
@@ -265,6 +272,9 @@ func consoleCondition(k *call, line consoleLine) (answer, error) {
 		return answer{}, err
 	}
 	before, bp := list[i], list[i]
+	if bp.Source == backend.DataBreakpoints {
+		return answer{}, setAgain(bp)
+	}
 	bp.Condition = strings.TrimSpace(condition)
 	bp, err = k.d.checkBreakpoint(bp, protocol.BreakpointExtra{Mode: string(bp.Mode), Temporary: bp.Temporary})
 	if err != nil {
@@ -279,6 +289,12 @@ func consoleCondition(k *call, line consoleLine) (answer, error) {
 	}
 	_, err = k.setBreakpoint(list, i, bp, !statuses[bp.ID].Verified)
 	return confirm("%s.", breakpointText(bp)), err
+}
+
+// setAgain refuses to change a data breakpoint: the frame of its expression may be gone.
+func setAgain(bp job.Breakpoint) error {
+	return refuse("breakpoint %d is a data breakpoint, which belongs to the frame in which it was set: delete it, and set "+
+		"another one", bp.ID)
 }
 
 func startsWithNumber(arguments string) bool {

@@ -37,11 +37,11 @@ func evaluateRead(k *call, a godap.EvaluateArguments) (any, error) {
 	if err != nil {
 		return nil, quietly("%v", err)
 	}
-	return c.result(frame.moment, result), nil
+	return c.result(frame, result), nil
 }
 
-// result is a result as DAP has it.
-func (c *client) result(at moment, r backend.EvaluateResult) godap.EvaluateResponseBody {
+// result is a result in a frame as DAP has it.
+func (c *client) result(at handle, r backend.EvaluateResult) godap.EvaluateResponseBody {
 	v := c.variable(at, r.Variable)
 	return godap.EvaluateResponseBody{
 		Result: cmp.Or(r.Text, v.Value), Type: v.Type, VariablesReference: v.VariablesReference,
@@ -96,13 +96,13 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 		if err != nil {
 			return nil, notEvaluated(line, err)
 		}
-		return k.c.result(frame.moment, result), nil
+		return k.c.result(frame, result), nil
 	}
 	rank, err := k.consoleRank()
 	if err != nil {
 		return nil, err
 	}
-	at := k.c.view.now(rank)
+	at := k.userFrame(rank)
 	result, err := k.evaluateOne(rank, req)
 	if err != nil {
 		return nil, notEvaluated(line, aboutRank(rank, err))
@@ -111,6 +111,15 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	// No frame was given, so which rank answered must be said.
 	body.Result = job.MergedResult{Ranks: rankset.New(rank), Text: body.Result}.String()
 	return body, nil
+}
+
+// userFrame is the frame of a rank in which the console evaluates if none was chosen.
+func (k *call) userFrame(rank int) handle {
+	at := handle{moment: k.c.view.now(rank)}
+	if s, err := k.stopped(rank); err == nil {
+		at.frame = backend.FrameID{Thread: s.Stop.Thread, Level: job.UserFrame(s.Stop.Frames) + s.Hidden}
+	}
+	return at
 }
 
 func (k *call) evaluateOne(rank int, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
@@ -124,7 +133,7 @@ func (k *call) evaluateOne(rank int, req backend.EvaluateRequest) (backend.Evalu
 
 // evaluateOn evaluates on a rank set. The answer of a single rank can be opened.
 func (k *call) evaluateOn(ranks rankset.Set, req backend.EvaluateRequest) (any, error) {
-	at := k.c.view.now(max(ranks.Min(), 0))
+	at := k.userFrame(max(ranks.Min(), 0))
 	results, err := k.d.Job.Evaluate(k.ctx, ranks, req)
 	if err != nil {
 		return nil, err

@@ -413,6 +413,8 @@ func stopDescription(s job.RankStatus) string {
 		return "At the program's entry"
 	case backend.ReasonBreakpoint:
 		return "Paused on breakpoint"
+	case backend.ReasonData:
+		return "Paused on data breakpoint"
 	case backend.ReasonStep:
 		return "Paused after step"
 	case backend.ReasonPause:

@@ -60,6 +60,7 @@ func capabilities() protocol.Capabilities {
 			SupportTerminateDebuggee:          true,
 			SupportsDelayedStackTraceLoading:  true,
 			SupportsLogPoints:                 true,
+			SupportsDataBreakpoints:           true,
 			SupportsTerminateRequest:          true,
 			SupportsReadMemoryRequest:         true,
 			SupportsCancelRequest:             true,

@@ -24,6 +24,9 @@ func newRequests() map[string]spec {
 		"setFunctionBreakpoints":  on(spec{lane: laneMain, need: phaseJob, afterEnd: true}, setFunctionBreakpoints),
 		"setExceptionBreakpoints": on(spec{lane: laneMain, need: phaseJob, afterEnd: true}, setExceptionBreakpoints),
 
+		"dataBreakpointInfo": on(spec{needsProcess: true, lane: laneRead, need: phaseConfigured}, dataBreakpointInfo),
+		"setDataBreakpoints": on(spec{lane: laneMain, need: phaseJob}, setDataBreakpoints),
+
 		"continue":      on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, continueRequest),
 		"next":          on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.Next)),
 		"stepIn":        on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.StepIn)),
@@ -84,7 +87,7 @@ func evaluate(k *call, a godap.EvaluateArguments) (any, error) {
 // dapCommands are the requests of the Debug Adapter Protocol that this server does not support, so that they are not
 // called unknown.
 var dapCommands = map[string]bool{
-	"restart": true, "breakpointLocations": true, "dataBreakpointInfo": true, "setDataBreakpoints": true,
+	"restart": true, "breakpointLocations": true,
 	"setInstructionBreakpoints": true,
 	"stepBack":                  true, "reverseContinue": true, "restartFrame": true, "goto": true,
 	"terminateThreads": true,

@@ -35,7 +35,7 @@ func scopes(k *call, a godap.ScopesArguments) (any, error) {
 	body := godap.ScopesResponseBody{Scopes: make([]godap.Scope, 0, len(list))}
 	for _, s := range list {
 		body.Scopes = append(body.Scopes, godap.Scope{
-			Name: s.Name, PresentationHint: s.Kind, VariablesReference: c.view.reference(frame.moment, s.Ref),
+			Name: s.Name, PresentationHint: s.Kind, VariablesReference: c.view.reference(frame.moment, frame.frame, s.Ref),
 			NamedVariables: s.Named, IndexedVariables: s.Indexed, Expensive: s.Expensive,
 		})
 	}
@@ -77,7 +77,7 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 	}
 	body := godap.VariablesResponseBody{Variables: make([]godap.Variable, 0, len(list)+1)}
 	for _, v := range list {
-		body.Variables = append(body.Variables, c.variable(parent.moment, v))
+		body.Variables = append(body.Variables, c.variable(parent, v))
 	}
 	if more {
 		body.Variables = append(body.Variables, godap.Variable{
@@ -88,11 +88,11 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 	return body, nil
 }
 
-// variable is a variable as DAP has it.
-func (c *client) variable(at moment, v backend.Variable) godap.Variable {
+// variable is a variable of a frame as DAP has it.
+func (c *client) variable(at handle, v backend.Variable) godap.Variable {
 	out := godap.Variable{
 		Name: v.Name, Value: v.Value, EvaluateName: v.EvaluateName,
-		VariablesReference: c.view.reference(at, v.Ref), NamedVariables: v.Named, IndexedVariables: v.Indexed,
+		VariablesReference: c.view.reference(at.moment, at.frame, v.Ref), NamedVariables: v.Named, IndexedVariables: v.Indexed,
 		MemoryReference: c.memoryReference(at.rank, v.Address),
 	}
 	if c.caps.variableType {
@@ -118,7 +118,7 @@ func setVariable(k *call, a godap.SetVariableArguments) (any, error) {
 	}
 	c.invalidateVariables(parent.rank)
 	return godap.SetVariableResponseBody{
-		Value: v.Value, Type: v.Type, VariablesReference: c.view.reference(parent.moment, v.Ref),
+		Value: v.Value, Type: v.Type, VariablesReference: c.view.reference(parent.moment, parent.frame, v.Ref),
 		NamedVariables: v.Named, IndexedVariables: v.Indexed,
 	}, nil
 }

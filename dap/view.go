@@ -59,7 +59,7 @@ type moment struct {
 type handle struct {
 	moment
 	frame backend.FrameID
-	ref   backend.Ref // 0: a frame
+	ref   backend.Ref // of something with children in the frame; 0: the frame itself
 }
 
 func newView(mu *sync.Mutex) *view {
@@ -219,13 +219,13 @@ func (v *view) frameID(at moment, id backend.FrameID) int {
 }
 
 // reference gives something with children a variablesReference; 0 for what has none, or is stale.
-func (v *view) reference(at moment, ref backend.Ref) int {
+func (v *view) reference(at moment, frame backend.FrameID, ref backend.Ref) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if ref == 0 || v.rank(at.rank).generation != at.generation {
 		return 0
 	}
-	return v.add(handle{moment: at, ref: ref})
+	return v.add(handle{moment: at, frame: frame, ref: ref})
 }
 
 func (v *view) add(h handle) int {

@@ -57,23 +57,32 @@ func (j *Job) stops(rank int, ids []int) (stop rankset.Set) {
 
 // request is what a rank is asked to have of a source; asked are those that the answer will be about, whatever is wanted
 // by then.
-func (s *sourceBreakpoints) request(source string, rank int) (req backend.SetBreakpointsRequest,
+func (s *sourceBreakpoints) request(source string, r *rank) (req backend.SetBreakpointsRequest,
 	asked []*wantedBreakpoint,
 ) {
 	req.Source = source
 	for _, w := range s.wanted {
-		if w.wantedBy(rank) {
+		if w.wantedBy(r.num) {
 			asked = append(asked, w)
 			req.Breakpoints = append(req.Breakpoints, backend.SourceBreakpoint{
 				ID: w.bp.ID, Line: w.bp.Line, Function: w.bp.Function, Condition: w.bp.Condition,
-				HitCondition: w.bp.HitCondition, LogMessage: w.bp.LogMessage,
+				HitCondition: w.bp.HitCondition, LogMessage: w.bp.LogMessage, Watch: w.bp.watchOf(r),
 			})
 		}
 	}
 	return req, asked
 }
 
-// SetBreakpoints replaces all breakpoints of a source (an absolute path; "" for function breakpoints) and returns what
+// watchOf is what a rank is to watch: in the frame that was chosen if it is the rank's, else in its UserFrame.
+func (b *Breakpoint) watchOf(r *rank) backend.Watch {
+	w := b.Watch
+	if b.Source == backend.DataBreakpoints && r.stop != nil && (r.num != b.WatchRank || w.Frame == backend.FrameID{}) {
+		w.Frame = backend.FrameID{Thread: r.stop.Thread, Level: UserFrame(r.stop.Frames) + r.hidden}
+	}
+	return w
+}
+
+// SetBreakpoints replaces all breakpoints of a source (as in backend.SetBreakpointsRequest) and returns what
 // became of each, in order, when every rank concerned has answered or ctx ends. It is sent only to ranks that should
 // have, or may have had, a breakpoint of that source; ranks that have not been launched get theirs when they are at
 // their entry. A rank that is slow or cannot set one does not fail the call: the status names it, and an Event with
@@ -148,7 +157,7 @@ func (j *Job) sendAllBreakpoints(r *rank) {
 
 // sendBreakpoints asks one rank, if it is concerned. a may be nil. Owner.
 func (j *Job) sendBreakpoints(r *rank, source string, s *sourceBreakpoints, a *answers[struct{}]) {
-	req, asked := s.request(source, r.num)
+	req, asked := s.request(source, r)
 	if len(req.Breakpoints) == 0 && !s.sent.Contains(r.num) {
 		return
 	}
@@ -266,7 +275,10 @@ func (w *wantedBreakpoint) actual() (b backend.Breakpoint, verified bool) {
 
 // breakpointStatus merges the ranks' answers. Owner.
 func (j *Job) breakpointStatus(w *wantedBreakpoint) BreakpointStatus {
-	s := BreakpointStatus{ID: w.bp.ID, Line: w.bp.Line, Source: w.bp.Source}
+	s := BreakpointStatus{ID: w.bp.ID, Line: w.bp.Line}
+	if backend.IsFile(w.bp.Source) {
+		s.Source = w.bp.Source
+	}
 	if w.bp.Disabled {
 		s.Message = "It is disabled."
 		return s

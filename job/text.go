@@ -30,6 +30,8 @@ func stopSentence(rank int, s *backend.Stopped) string {
 		return who + " is at its entry" + at + "."
 	case backend.ReasonBreakpoint:
 		return who + " hit " + breakpointNames(s.Breakpoints) + at + "."
+	case backend.ReasonData:
+		return who + " hit data " + breakpointNames(s.Breakpoints) + at + "."
 	case backend.ReasonStep:
 		return who + " has finished its step" + at + "."
 	case backend.ReasonPause:

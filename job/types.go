@@ -70,12 +70,14 @@ const (
 // A Breakpoint as the user wants it.
 type Breakpoint struct {
 	ID           int    // the caller's number, above 0 and unique in the job
-	Source       string // absolute path; "" for a function breakpoint
+	Source       string // as in backend.SetBreakpointsRequest
 	Line         int
 	Function     string
 	Condition    string
 	HitCondition string
 	LogMessage   string
+	Watch        backend.Watch
+	WatchRank    int         // whose frame Watch.Frame is
 	Ranks        rankset.Set // only these have it; empty: all
 	Mode         Mode
 	// Temporary: a rank that has stopped at it loses it, with mode focus or all every rank does. When no rank is left to

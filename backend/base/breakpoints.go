@@ -20,6 +20,8 @@ type Breakpoint[ID comparable] struct {
 
 	Hits hitcondition.Rule
 	What string
+	// Over: it is not set again: where it was to be set, or was, may be another place now.
+	Over bool
 }
 
 // Refuse says why the breakpoint is not there.
@@ -36,6 +38,8 @@ func (b *Breakpoint[ID]) check() (ok bool) {
 		return false
 	}
 	switch {
+	case b.Source == backend.DataBreakpoints:
+		b.What, b.Is.Source = b.Want.Watch.Expression, ""
 	case b.Source == "" && b.Want.Function != "":
 		b.What = "function " + b.Want.Function
 	case b.Source != "" && b.Want.Line > 0:
@@ -49,10 +53,14 @@ func (b *Breakpoint[ID]) check() (ok bool) {
 
 // RefusedBy says that the debugger does not take the breakpoint, in its words.
 func (b *Breakpoint[ID]) RefusedBy(why string) {
+	at := "breakpoint at "
+	if b.Source == backend.DataBreakpoints {
+		at = "data breakpoint on "
+	}
 	if b.Want.Condition != "" && b.Want.LogMessage == "" {
-		b.Refuse("The breakpoint at %s with the condition %q is refused: %s.", b.What, b.Want.Condition, why)
+		b.Refuse("The %s with the condition %q is refused: %s.", at+b.What, b.Want.Condition, why)
 	} else {
-		b.Refuse("The breakpoint at %s is refused: %s.", b.What, why)
+		b.Refuse("The %s is refused: %s.", at+b.What, why)
 	}
 }
 
@@ -93,8 +101,8 @@ func (s *Breakpoints[ID]) Replace(req backend.SetBreakpointsRequest, insert func
 	for i, want := range req.Breakpoints {
 		same := slices.IndexFunc(old, func(b *Breakpoint[ID]) bool {
 			before := b.Want
-			before.ID = want.ID
-			return b.ID != none && before == want
+			before.ID, before.Watch.Frame = want.ID, want.Watch.Frame
+			return (b.ID != none || b.Over) && before == want
 		})
 		if same < 0 {
 			all[i] = &Breakpoint[ID]{Want: want, Source: req.Source}
@@ -116,10 +124,11 @@ func (s *Breakpoints[ID]) Replace(req backend.SetBreakpointsRequest, insert func
 	s.bySource[req.Source] = all
 	result := make([]backend.Breakpoint, len(all))
 	for i, b := range all {
-		if b.ID == none && b.check() {
+		if b.ID == none && !b.Over && b.check() {
 			if err := insert(b); err != nil {
 				return nil, err
 			}
+			b.Over = b.ID == none && req.Source == backend.DataBreakpoints
 			if b.ID != none {
 				s.ByID[b.ID] = b
 			}

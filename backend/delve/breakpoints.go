@@ -52,6 +52,10 @@ type bp = base.Breakpoint[int]
 
 // insert gives Delve a breakpoint of the user's.
 func (o *owner) insert(b *bp) error {
+	if b.Source == backend.DataBreakpoints {
+		b.Refuse("%v.", &backend.UnsupportedError{What: "A data breakpoint"})
+		return nil
+	}
 	var parts []logmessage.Part
 	var err error
 	if b.Want.LogMessage != "" {

@@ -69,6 +69,9 @@ func (o *owner) insertBreakpoint(ctx context.Context, b *bp) error {
 		b.Refuse("A core file does not run, so no breakpoint can be hit in it.")
 		return nil
 	}
+	if b.Source == backend.DataBreakpoints {
+		return o.insertWatch(ctx, b)
+	}
 	c := gdbmi.Cmd("break-insert", "-f")
 	switch {
 	case b.Want.LogMessage != "":
@@ -132,6 +135,9 @@ func (o *owner) place(b *bp, f *gdbmi.Fields) {
 		}
 	}
 	o.bps.places[b.ID] = p
+	if b.Source == backend.DataBreakpoints {
+		return
+	}
 	if len(p.addrs) > 0 {
 		b.Place(at.OptString("fullname"), at.OptInt("line", 0), cmp.Or(at.OptString("func"), "no known function"))
 	} else {
@@ -189,6 +195,9 @@ func (o *owner) breakpointDeleted(number string) {
 		delete(o.bps.ByID, number)
 		was := b.Is
 		b.ID, b.Is.Verified, b.Is.Message = "", false, "A console command has deleted this breakpoint."
+		if b.Over = b.Source == backend.DataBreakpoints; b.Over {
+			b.Is.Message = "It has ended, as its variable has: the frame was left, or a console command has deleted it."
+		}
 		o.changed(b, was)
 	}
 }

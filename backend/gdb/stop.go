@@ -163,6 +163,9 @@ func (o *owner) describeStop(ctx context.Context, f *gdbmi.Fields, reason string
 			s.Reason = backend.ReasonEntry
 		}
 	default:
+		if o.describeWatch(f, &s) {
+			break
+		}
 		// Watchpoints, catchpoints, forks: what a console command asked gdb for.
 		s.Reason = backend.ReasonBreakpoint
 		s.Text = "Stopped by gdb: " + describeOther(f, reason) + "."

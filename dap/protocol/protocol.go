@@ -68,6 +68,17 @@ type BreakpointExtra struct {
 	Temporary bool `json:"temporary,omitempty"`
 }
 
+// DataBreakpoint is DAP's, and which ranks have it: without a word only that of its dataId.
+type DataBreakpoint struct {
+	godap.DataBreakpoint
+	BreakpointExtra
+}
+
+// SetDataBreakpointsArguments are DAP's, with DataBreakpoint.
+type SetDataBreakpointsArguments struct {
+	Breakpoints []DataBreakpoint `json:"breakpoints"`
+}
+
 // Requests.
 const (
 	RequestRanks    = "cohort/ranks"    // -> RanksBody
