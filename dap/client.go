@@ -78,8 +78,9 @@ func newClient(ctx context.Context, srv *Server, conn io.ReadWriteCloser, name s
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &client{
 		srv: srv, name: name, log: srv.o.Log.With("client", name), conn: conn, needToken: needToken,
-		out: newOutbox(conn), ctx: ctx, cancel: cancel, view: newView(&srv.mu), told: make(chan struct{}),
+		ctx: ctx, cancel: cancel, view: newView(&srv.mu), told: make(chan struct{}),
 	}
+	c.out = newOutbox(conn, func(content []byte) { c.logTraffic("sent", content) })
 	c.dispatch = newDispatcher(c)
 	return c
 }
@@ -175,6 +176,7 @@ func (c *client) read() error {
 		case err != nil:
 			return fmt.Errorf("read from the client: %w", err)
 		}
+		c.logTraffic("received", content)
 		req, err := parseRequest(content)
 		switch {
 		case errors.Is(err, errNotRequest):

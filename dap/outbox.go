@@ -21,6 +21,7 @@ const mostQueued = 64 << 20
 // goroutine, run, writes. It numbers the messages, so that seq is the order on the wire.
 type outbox struct {
 	w     io.Writer
+	sent  func(content []byte) // is told of each message
 	queue *queue.Queue[envelope]
 	seq   int // owned by run
 }
@@ -32,8 +33,8 @@ type envelope struct {
 	body     json.RawMessage
 }
 
-func newOutbox(w io.Writer) *outbox {
-	return &outbox{w: w, queue: queue.New(mostQueued, func(e envelope) int { return len(e.body) + 256 })}
+func newOutbox(w io.Writer, sent func(content []byte)) *outbox {
+	return &outbox{w: w, sent: sent, queue: queue.New(mostQueued, func(e envelope) int { return len(e.body) + 256 })}
 }
 
 // post queues a message. The error says why it will not be sent; the caller has nothing to undo.
@@ -78,6 +79,7 @@ func (o *outbox) write(e envelope) error {
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
+	o.sent(content)
 	// One write per message: a header and its content never end up in different packets.
 	frame := fmt.Appendf(nil, "Content-Length: %d\r\n\r\n%s", len(content), content)
 	if _, err := o.w.Write(frame); err != nil {

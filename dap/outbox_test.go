@@ -12,7 +12,7 @@ import (
 
 func TestOutboxKeepsOrderAndNumbers(t *testing.T) {
 	r, w := io.Pipe()
-	o := newOutbox(w)
+	o := newOutbox(w, func([]byte) {})
 	go func() {
 		_ = o.run()
 		_ = w.Close()
@@ -49,7 +49,7 @@ func TestOutboxKeepsOrderAndNumbers(t *testing.T) {
 // A client that does not read is given up, rather than all memory.
 func TestOutboxGivesUp(t *testing.T) {
 	r, w := io.Pipe()
-	o := newOutbox(w)
+	o := newOutbox(w, func([]byte) {})
 	done := make(chan error, 1)
 	go func() { done <- o.run() }()
 	body := make([]byte, 1<<20)
@@ -71,7 +71,7 @@ func TestOutboxGivesUp(t *testing.T) {
 func TestOutboxStopsAtWriteError(t *testing.T) {
 	r, w := io.Pipe()
 	_ = r.CloseWithError(io.ErrClosedPipe)
-	o := newOutbox(w)
+	o := newOutbox(w, func([]byte) {})
 	if err := o.post(envelope{event: "e"}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cohort-debugger/cohort/internal/logfile"
 )
 
 type request struct {
@@ -170,6 +173,9 @@ func (o *owner) end() {
 }
 
 func (o *owner) log(s string) {
+	if o.p.log.Enabled(context.Background(), slog.LevelDebug) {
+		o.p.log.Debug("gdb", "mi", logfile.Message(withoutValue(s)))
+	}
 	if o.transcript == nil {
 		return
 	}
@@ -177,6 +183,16 @@ func (o *owner) log(s string) {
 		o.p.log.Warn("the transcript of gdb ends here", "pid", o.p.pid, "error", err)
 		o.transcript = nil
 	}
+}
+
+// withoutValue leaves the value out of a command that sets a variable of the program's environment.
+func withoutValue(line string) string {
+	const set = "set environment "
+	if before, rest, ok := strings.Cut(line, set); ok {
+		name, _, _ := strings.Cut(rest, "=")
+		return before + set + name + "=(hidden)"
+	}
+	return line
 }
 
 func (o *owner) send(r *request) {

@@ -49,6 +49,7 @@ type Options struct {
 	Gdb      string // path of gdb; "": from PATH
 	Debugger string // "gdb", "delve"; "": Delve for programs that the Go tools built, else gdb
 	Log      *slog.Logger
+	LogFile  string // absolute path of a file to which agents append their logs, see internal/logfile; "": none
 }
 
 // Interpose says how libcohort takes part.

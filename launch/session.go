@@ -287,7 +287,7 @@ func (s *Session) setupOf(rank int) wire.Setup {
 	o := s.options
 	setup := wire.Setup{
 		Debug: s.debugged(rank), Hold: o.HoldEnds || o.Mode == Debug, Capture: o.Output != nil || o.Mode == Debug,
-		Ranks: o.Ranks, Cwd: o.Cwd, Env: o.Env, Gdb: o.Gdb, Debugger: o.Debugger,
+		Ranks: o.Ranks, Cwd: o.Cwd, Env: o.Env, Gdb: o.Gdb, Debugger: o.Debugger, LogFile: o.LogFile,
 	}
 	if i := o.Interpose; i != nil {
 		setup.Interpose = &wire.Interpose{

@@ -59,6 +59,7 @@ type Common struct {
 	Self           string       // see launch.Options
 	SelfArgs       []string
 	Log            *slog.Logger
+	LogFile        string // as in launch.Options
 }
 
 // slowBuild is when the user is told that the interposer is being built.
@@ -138,8 +139,8 @@ func (c *Common) notef(format string, args ...any) {
 
 // fill puts what is common into the options of a launch.
 func (c *Common) fill(o *launch.Options) {
-	o.MPI, o.LauncherArgs, o.Output, o.Self, o.SelfArgs, o.Log = c.MPI, c.LauncherArgs, c.Output, c.Self, c.SelfArgs,
-		c.Log
+	o.MPI, o.LauncherArgs, o.Output, o.Self, o.SelfArgs = c.MPI, c.LauncherArgs, c.Output, c.Self, c.SelfArgs
+	o.Log, o.LogFile = c.Log, c.LogFile
 	// A nil *os.File in an interface is not nil.
 	if c.Stdin != nil {
 		o.Stdin = c.Stdin

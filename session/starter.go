@@ -24,7 +24,8 @@ const defaultRanks = 4
 
 // A Starter starts jobs for the DAP server. The zero value works.
 type Starter struct {
-	Log *slog.Logger
+	Log     *slog.Logger
+	LogFile string // of the ranks' agents; see launch.Options
 	// Self and SelfArgs say how to run `cohort agent`; see launch.Options. Tests need them.
 	Self     string
 	SelfArgs []string
@@ -107,7 +108,7 @@ func (s *Starter) common(args protocol.LaunchArguments, n *notes, output func(la
 	return runner.Common{
 		MPI: args.MPI, LauncherArgs: args.LauncherArgs, Yield: runner.Yield(args.Yield), Output: output, Note: n.add,
 		Self: s.Self, SelfArgs: s.SelfArgs,
-		Log: s.Log,
+		Log: s.Log, LogFile: s.LogFile,
 	}
 }
 
@@ -121,7 +122,7 @@ func (s *Starter) live(ctx context.Context, args protocol.LaunchArguments, repor
 		Ranks: ranks, Program: args.Program, Args: args.Args, Cwd: args.Cwd, Env: environment(args.Env), MPI: args.MPI,
 		LauncherArgs: args.LauncherArgs,
 		Mode:         launch.Debug, Gdb: args.Gdb, Debugger: args.Debugger, Self: s.Self, SelfArgs: s.SelfArgs,
-		Log: s.Log,
+		Log: s.Log, LogFile: s.LogFile,
 	}
 	if args.NoDebug {
 		options.Mode = launch.Run

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -41,18 +40,11 @@ has the launch arguments and what Cohort adds to the protocol.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := withSignals(cmd.Context(), nil)
 			defer cancel()
-			log, err := logger(cmd, std)
+			log, err := logTo(cmd, std, logFile)
 			if err != nil {
 				return err
 			}
-			if logFile != "" {
-				f, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-				if err != nil {
-					return usageError("The log file cannot be opened: %v.", err)
-				}
-				defer f.Close() //nolint:errcheck // only a log
-				log = slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			}
+			defer log.close()
 			if listen == "" {
 				server := newDAPServer(log, "")
 				return endOf(ctx, server.ServeConn(ctx, dap.Stdio(), false))
@@ -63,12 +55,12 @@ has the launch arguments and what Cohort adds to the protocol.`,
 	cmd.Flags().StringVar(&listen, "listen", "", "serve on `ADDRESS`: unix:PATH, or HOST:PORT on a loopback address")
 	cmd.Flags().StringVar(&token, "token", os.Getenv("COHORT_DAP_TOKEN"),
 		"token that clients must send on TCP; default: $COHORT_DAP_TOKEN, else one is made and printed")
-	cmd.Flags().StringVar(&logFile, "log-file", "", "write a detailed log to `FILE`")
+	cmd.Flags().StringVar(&logFile, "log-file", "", logFileHelp)
 	cmd.Flags().Lookup("token").DefValue = ""
 	return cmd
 }
 
-func serveDAP(ctx context.Context, std streams, log *slog.Logger, address, token string) error {
+func serveDAP(ctx context.Context, std streams, log *logs, address, token string) error {
 	l, err := dap.Listen(address)
 	if err != nil {
 		return usageError("%s", prose.Sentence(err.Error()))
@@ -93,9 +85,9 @@ func endOf(ctx context.Context, err error) error {
 	return err
 }
 
-func newDAPServer(log *slog.Logger, token string) *dap.Server {
+func newDAPServer(log *logs, token string) *dap.Server {
 	return dap.NewServer(dap.Options{
-		Starter: &session.Starter{Log: log}, Token: token, Log: log, Version: launch.Version(),
+		Starter: &session.Starter{Log: log.Logger, LogFile: log.file}, Token: token, Log: log.Logger, Version: launch.Version(),
 		CallName: func(op int) string { return trace.CallName(uint32(op)) },
 	})
 }

@@ -24,6 +24,7 @@ type frontEnd struct {
 	batch, quiet bool
 	keepGoing    bool
 	commands     []string
+	logFile      string
 }
 
 func (f *frontEnd) addFlags(cmd *cobra.Command) {
@@ -33,6 +34,7 @@ func (f *frontEnd) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.commands, "command", "x", nil, "a `COMMAND` of --batch; may be repeated")
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
 		"with --batch: carry out the commands after one that is refused; the exit status says that one was")
+	flags.StringVar(&f.logFile, "log-file", "", logFileHelp)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --batch: do not print the commands")
 }
 
@@ -48,15 +50,18 @@ func (f *frontEnd) run(cmd *cobra.Command, std streams, title string, commands .
 	if len(f.commands) > 0 {
 		commands = f.commands
 	}
-	log, err := logger(cmd, std)
+	log, err := logTo(cmd, std, f.logFile)
 	if err != nil {
 		return err
 	}
+	defer log.close()
 	if !f.batch {
 		ctx, cancel := withSignals(cmd.Context(), nil)
 		defer cancel()
-		// The screen belongs to the interface: the log must not write on it.
-		return serve(ctx, slog.New(slog.DiscardHandler), func(ctx context.Context, conn net.Conn) error {
+		if log.file == "" { // the screen belongs to the interface: the log must not write on it
+			log.Logger = slog.New(slog.DiscardHandler)
+		}
+		return serve(ctx, log, func(ctx context.Context, conn net.Conn) error {
 			return tui.Run(ctx, tui.Options{Conn: conn, Launch: f.launch, Title: title})
 		})
 	}
@@ -86,7 +91,7 @@ func (f *frontEnd) title() string {
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
 // serve serves DAP on a pipe inside this process to one of our own front ends. Both have ended when it returns.
-func serve(ctx context.Context, log *slog.Logger, frontEnd func(context.Context, net.Conn) error) error {
+func serve(ctx context.Context, log *logs, frontEnd func(context.Context, net.Conn) error) error {
 	// the front end ends the job in good order after a signal
 	serverCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

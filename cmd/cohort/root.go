@@ -7,11 +7,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/cohort-debugger/cohort/internal/logfile"
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/launch"
 )
 
@@ -112,6 +115,33 @@ func logger(cmd *cobra.Command, std streams) (*slog.Logger, error) {
 		return nil, usageError("--log-level %q is not a level; use debug, info, warn or error.", text)
 	}
 	return slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: level})), nil
+}
+
+// logFileHelp is what --log-file is for.
+const logFileHelp = "append what editors, cohort and debuggers say to each other to `FILE`, for a bug report"
+
+// logs is where a debugging session logs.
+type logs struct {
+	*slog.Logger
+	file  string // absolute path of the file that --log-file names; "": standard error
+	close func()
+}
+
+// logTo logs to a file, and with none as logger does.
+func logTo(cmd *cobra.Command, std streams, file string) (*logs, error) {
+	if file == "" {
+		log, err := logger(cmd, std)
+		return &logs{Logger: log, close: func() {}}, err
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, fmt.Errorf("finding %s: %w", file, err)
+	}
+	log, f, err := logfile.Open(path)
+	if err != nil {
+		return nil, usageError("%s", prose.Sentence(err.Error()))
+	}
+	return &logs{Logger: log, file: path, close: func() { _ = f.Close() }}, nil
 }
 
 // noArguments is for commands that take none.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/logfile"
 	"github.com/cohort-debugger/cohort/launch/jobdir"
 	"github.com/cohort-debugger/cohort/launch/leftovers"
 	"github.com/cohort-debugger/cohort/launch/marked"
@@ -268,8 +269,17 @@ func (a *agent) Handle(ctx context.Context, request any) (any, error) {
 }
 
 func (a *agent) setUp(setup wire.Setup) {
+	log := a.log
+	if setup.LogFile != "" {
+		// The end of this process closes it.
+		if file, _, err := logfile.Open(setup.LogFile); err != nil {
+			log.Warn("the rank has no log", "rank", a.number, "err", err)
+		} else {
+			log = file.With("rank", a.number, "agent", os.Getpid())
+		}
+	}
 	r := &rank{
-		setup: setup, number: a.number, program: a.options.Program, args: a.options.Args, log: a.log, send: a.send,
+		setup: setup, number: a.number, program: a.options.Program, args: a.options.Args, log: log, send: a.send,
 		window: a.window, ended: make(chan Outcome, 2),
 	}
 	var e engine = &runner{rank: r}

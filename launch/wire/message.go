@@ -105,6 +105,7 @@ type Setup struct {
 	Gdb     string   // path of gdb, or ""
 	// Debugger is "gdb", "delve" or "", as in launch.Options.
 	Debugger string
+	LogFile  string // to which the agent appends its log; "": it has none
 	// Interpose nil: without libcohort.
 	Interpose *Interpose
 }
