@@ -147,10 +147,13 @@ func TestSendEndsWithItsContext(t *testing.T) {
 	next(t, p, "the result that came too late", func(r gdbmi.Record) bool { return r.Token == 1 })
 }
 
+// soon is the patience with a gdb that will not end by itself.
+const soon = 200 * time.Millisecond
+
 func TestCloseKillsAGdbThatNeverAnswers(t *testing.T) {
 	for _, act := range []string{"hang", "close"} {
 		t.Run(act, func(t *testing.T) {
-			p := scripted(t, "< (gdb)\n! "+act)
+			p := scriptedFor(t, "< (gdb)\n! "+act, soon)
 			began := time.Now()
 			if err := p.Close(deadline(t)); err != nil {
 				t.Fatal(err)
@@ -168,8 +171,7 @@ func TestCloseKillsAGdbThatNeverAnswers(t *testing.T) {
 }
 
 func TestCloseWithAnEndedContextKillsAtOnce(t *testing.T) {
-	path, env := gdbmitest.Command(t, "< (gdb)\n! hang")
-	p := start(t, gdbmi.Options{Path: path, Env: env, Patience: time.Hour})
+	p := scripted(t, "< (gdb)\n! hang")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := p.Close(ctx); err != nil {
@@ -178,7 +180,7 @@ func TestCloseWithAnEndedContextKillsAtOnce(t *testing.T) {
 }
 
 func TestGdbThatClosesItsOutputIsKilled(t *testing.T) {
-	p := scripted(t, "< (gdb)\n> 1-gdb-version\n! close")
+	p := scriptedFor(t, "< (gdb)\n> 1-gdb-version\n! close", soon)
 	_, err := p.Send(deadline(t), version)
 	var dead *gdbmi.DeadError
 	if !errors.As(err, &dead) || dead.Asked {

@@ -31,8 +31,7 @@ type Options struct {
 	Log *slog.Logger
 	// Transcript, if not nil, receives both directions in the form that gdbmitest plays back.
 	Transcript io.Writer
-	// Patience bounds each stage of Close, and how long a gdb that has closed its output may live on;
-	// 0 is three seconds.
+	// Patience bounds how long a gdb that was told to end, or has closed its output, may live on; 0 is three seconds.
 	Patience time.Duration
 }
 
@@ -241,6 +240,9 @@ func (p *Process) finish() {
 	<-p.finished
 }
 
+// killTime bounds how long a gdb that was killed may take to be gone. On a busy machine that can be seconds.
+const killTime = time.Minute
+
 // Close ends gdb and every program that it launched: it asks, waits Options.Patience or until ctx ends, whichever is
 // first, and then kills. It returns when gdb is reaped and no goroutine of the Process is left, or with an
 // error if the kernel does not give gdb up. It may be called again and from several goroutines.
@@ -255,12 +257,12 @@ func (p *Process) Close(ctx context.Context) error {
 		}
 	}
 	p.kill()
-	last := time.NewTimer(p.patience)
+	last := time.NewTimer(killTime)
 	defer last.Stop()
 	select {
 	case <-p.ended:
 	case <-last.C:
-		return fmt.Errorf("gdb (process %d) was killed and did not end within %v", p.pid, p.patience)
+		return fmt.Errorf("gdb (process %d) was killed and did not end within %v", p.pid, killTime)
 	}
 	p.finish()
 	return nil

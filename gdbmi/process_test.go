@@ -57,10 +57,16 @@ func start(t *testing.T, opt gdbmi.Options) *gdbmi.Process {
 	return p
 }
 
+// scripted starts a gdb that follows a script and ends when it is told to.
 func scripted(t *testing.T, script string) *gdbmi.Process {
 	t.Helper()
+	return scriptedFor(t, script, time.Hour)
+}
+
+func scriptedFor(t *testing.T, script string, patience time.Duration) *gdbmi.Process {
+	t.Helper()
 	path, env := gdbmitest.Command(t, script)
-	return start(t, gdbmi.Options{Path: path, Env: env, Patience: 200 * time.Millisecond})
+	return start(t, gdbmi.Options{Path: path, Env: env, Patience: patience})
 }
 
 // realGdb starts gdb with a compiled C program.
