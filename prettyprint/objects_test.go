@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -417,7 +416,7 @@ func TestCorruptObjects(t *testing.T) {
 		}, "--stack req", "was made by\n  #0 0x1\n  #1 0x2\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			defer endless(20 * time.Second).Stop()
+			defer endless().Stop()
 			im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 			im.Named("MPI_INT")
 			im.Comm(prettyprinttest.CommRecord{

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -231,7 +230,7 @@ func TestDamagedRealRegistry(t *testing.T) {
 				binary.LittleEndian.PutUint32(s.data[at:], rapid.Uint32Max(1000).Draw(t, "small"))
 			}
 		}
-		defer endless(time.Minute).Stop()
+		defer endless().Stop()
 		exploreSome(t, dumped{spans}, d.registry(), d.registry(), 16, rapid.IntRange(0, 15).Draw(t, "types"))
 	})
 }
@@ -242,7 +241,7 @@ func FuzzRealRegistry(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := dump(data)
-		defer endless(20 * time.Second).Stop()
+		defer endless().Stop()
 		explore(t, dumped{d.spans()}, d.registry(), d.registry())
 	})
 }

@@ -146,6 +146,7 @@ type watch struct {
 
 	letGo     []bool // a rank need not wait at the end of its recording any more
 	allWithin bool   // when it was looked at last, all ranks were within MPI calls, or at their ends
+	starting  bool   // when it was looked at last, a rank had not left MPI_Init
 
 	gone []bool // over, when the replay was ended because it stood still
 }
@@ -299,8 +300,9 @@ func controls(ctx context.Context, session *launch.Session) []backend.ControlSta
 // progress notes the positions and returns a number that changes whenever a rank does something.
 func (w *watch) progress(states []backend.ControlState) uint64 {
 	var activity uint64
-	w.allWithin = true
+	w.allWithin, w.starting = true, false
 	for i, s := range states {
+		w.starting = w.starting || s.State == abi.StateNew && !w.over[i]
 		if s.Present && s.Events >= w.last[i].Events {
 			w.last[i].Events, w.last[i].Polls = s.Events, s.Polls
 		}
@@ -363,8 +365,11 @@ func (w *watch) finished() bool {
 }
 
 func (w *watch) stallLimit() time.Duration {
-	if w.options.StallTimeout > 0 {
-		return w.options.StallTimeout
+	if limit := w.options.StallTimeout; limit > 0 {
+		if w.starting { // MPI_Init takes seconds where the machine is busy
+			limit = max(limit, withinStall)
+		}
+		return limit
 	}
 	if !w.allWithin {
 		return 0
