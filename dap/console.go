@@ -41,6 +41,7 @@ type answer struct {
 	text     string
 	confirms bool        // see protocol.ConsoleBody
 	ranks    rankset.Set // likewise
+	stacks   []protocol.MergedStack
 }
 
 func confirm(format string, args ...any) answer {
@@ -131,6 +132,9 @@ func consoleCommands() []consoleCommand {
 			Name: "ranks", AllRanks: true, Help: "show where every rank is",
 		}, lane: laneConsole, run: consoleRanks},
 		{Command: row{Name: "bt", Help: "show the stack of the rank"}, lane: laneConsole, run: consoleStack},
+		{Command: row{
+			Name: "stacks", Help: "show the stacks of all ranks that have stopped, as one tree",
+		}, lane: laneConsole, run: consoleStacks},
 		{Command: row{
 			Name: "locals", Help: "show the local variables of the frame",
 		}, lane: laneConsole, run: consoleLocals},

@@ -383,6 +383,7 @@ func TestConsoleRunsRanks(t *testing.T) {
 		c.Refused("evaluate", map[string]any{"expression": line, "context": "repl"}, parts...)
 	}
 	says("bt", "#0", ":10")
+	says("stacks", "[0-1] main at prog.c:10")
 	says("break "+b.src+":12 ranks 1 if x > 3", "breakpoint 2:", ":12", "ranks 1", "if x > 3")
 	c.SetBreakpoints(b.src, 13) // replaces the client's own, not the console's
 	says("breakpoints", "breakpoint 2:", ":12", "breakpoint 3:", ":13")

@@ -61,6 +61,7 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	if got, ours, err := k.runCommand(a); ours {
 		body := protocol.ConsoleBody{
 			EvaluateResponseBody: godap.EvaluateResponseBody{Result: got.text}, Confirms: got.confirms,
+			Stacks: got.stacks,
 		}
 		if !got.ranks.Empty() {
 			body.Ranks = got.ranks.String()

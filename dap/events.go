@@ -424,7 +424,7 @@ func stopDescription(s job.RankStatus) string {
 	case backend.ReasonStopPoint:
 		switch {
 		case job.Diverged(stop.Control):
-			return "Left the recording"
+			return protocol.DescriptionDiverged
 		case job.AtRecordingEnd(stop.Control):
 			return "At the end of the recording"
 		}

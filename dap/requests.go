@@ -44,13 +44,14 @@ func newRequests() map[string]spec {
 		"completions": on(spec{lane: laneRead, need: phaseInitialized, afterEnd: true}, completions),
 		"readMemory":  on(spec{lane: laneRead, need: phaseConfigured}, readMemory),
 
-		protocol.RequestCommands: on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, commands),
-		protocol.RequestRanks:    on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, ranks),
-		protocol.RequestSetFocus: on(spec{lane: laneMain, need: phaseJob}, setFocus),
-		protocol.RequestWaitIdle: on(spec{lane: laneRead, need: phaseConfigured, afterEnd: true}, waitIdle),
-		protocol.RequestInput:    on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, input),
-		protocol.RequestCut:      on(spec{lane: laneRead, need: phaseJob}, cut),
-		protocol.RequestRunTo:    on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, runTo),
+		protocol.RequestCommands:  on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, commands),
+		protocol.RequestRanks:     on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, ranks),
+		protocol.RequestSetFocus:  on(spec{lane: laneMain, need: phaseJob}, setFocus),
+		protocol.RequestWaitIdle:  on(spec{lane: laneRead, need: phaseConfigured, afterEnd: true}, waitIdle),
+		protocol.RequestWaitStall: on(spec{lane: laneRead, need: phaseConfigured, ended: protocol.StallBody{}}, waitStall),
+		protocol.RequestInput:     on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, input),
+		protocol.RequestCut:       on(spec{lane: laneRead, need: phaseJob}, cut),
+		protocol.RequestRunTo:     on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, runTo),
 	}
 }
 

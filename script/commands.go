@@ -15,10 +15,45 @@ import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
 )
 
+// ownCommands are those that scripts have besides the console's.
+var ownCommands = []struct {
+	name, arguments, help string
+	run                   func(r *runner, ctx context.Context, arguments string) error
+}{
+	{
+		"expect", "[SET] EXPRESSION [at FILE:LINE]",
+		"expect that it is true, now or whenever a rank comes there; at the end it is met, unmet or unmeetable",
+		(*runner).expect,
+	},
+	{
+		"report", "[TITLE]", "look at all ranks: where they are, stacks, MPI calls; into the report, if one is written",
+		func(r *runner, ctx context.Context, title string) error {
+			return r.lookAt(ctx, cmp.Or(title, "report"))
+		},
+	},
+}
+
+// Help lists the commands that scripts have besides the console's.
+func Help() string {
+	var b strings.Builder
+	for _, c := range ownCommands {
+		fmt.Fprintf(&b, "  %s %s\n%30s %s\n", c.name, c.arguments, "", c.help)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// errOver ends a script that has come to a command which would resume ranks after an incident.
+var errOver = errors.New("no rank is resumed any more")
+
 // command carries out a line. All commands are the console's; a script only waits for what they begin, and shows ranks
 // in its own way.
 func (r *runner) command(ctx context.Context, line string) error {
 	word, rest, _ := strings.Cut(line, " ")
+	for _, own := range ownCommands {
+		if word == own.name && (rest == "" || !strings.HasPrefix(strings.TrimSpace(rest), "=")) {
+			return own.run(r, ctx, strings.TrimSpace(rest))
+		}
+	}
 	var c protocol.Command
 	for _, known := range r.commands {
 		if word == known.Name || word == known.Short && word != "" {
@@ -26,6 +61,10 @@ func (r *runner) command(ctx context.Context, line string) error {
 			line = strings.TrimSpace(c.Name + " " + rest)
 			break
 		}
+	}
+	if r.incident != nil && (c.Resumes || c.Name == "run") {
+		r.printf("no rank is resumed any more, so the script ends here\n")
+		return errOver
 	}
 	answer, err := r.evaluate(ctx, line)
 	if err != nil {

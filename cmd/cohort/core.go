@@ -37,6 +37,7 @@ With --batch commands are carried out without a terminal, as in "cohort debug --
 		},
 	}
 	f.addFlags(cmd)
+	cmd.Flags().StringVar(&f.launch.Gdb, "gdb", "", "`PATH` of gdb")
 	cmd.Flags().BoolVar(&f.launch.ShowLibraryThreads, "library-threads", false,
 		"show the threads of the MPI library too")
 	return cmd

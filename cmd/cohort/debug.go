@@ -44,13 +44,20 @@ and that is said. The first Ctrl-C pauses all ranks and carries out the rest of 
 			return f.run(cmd, std, f.title())
 		},
 	}
-	flags := cmd.Flags()
+	f.addTargetFlags(cmd)
+	f.addFlags(cmd)
+	return cmd
+}
+
+// addTargetFlags adds those that say what is started, and how.
+func (f *frontEnd) addTargetFlags(cmd *cobra.Command) {
+	flags, args := cmd.Flags(), &f.launch
 	flags.IntVarP(&args.Ranks, "ranks", "n", 0, "number of ranks of a live run (default 4)")
 	flags.StringVar(&args.MPI, "mpi", "",
 		"mpich, openmpi or the `PATH` of an mpiexec; default: the MPI that the program is linked to")
 	flags.StringArrayVar(&args.LauncherArgs, "launcher-arg", nil, "further argument of mpiexec; may be repeated")
 	flags.StringVar(&args.Yield, "yield", "auto", "let waiting ranks yield their core: auto, on or off")
-	f.addFlags(cmd)
+	flags.StringVar(&args.Gdb, "gdb", "", "`PATH` of gdb")
 	flags.StringVar(&args.Debugger, "debugger", "",
 		"gdb or delve for all ranks; default: delve for Go programs, gdb for others")
 	flags.StringVar(&args.Program, "program", "", "in a replay: another copy of the recorded program")
@@ -60,20 +67,19 @@ and that is said. The first Ctrl-C pauses all ranks and carries out the rest of 
 		"in a replay: hold senders back, so that at most `N` messages wait at a rank for their receives")
 	flags.BoolVar(&args.NoInterpose, "no-interpose", false,
 		"debug without Cohort's library in the ranks: no mpipp, no positions")
-	return cmd
 }
 
 // debugTarget takes the program or the recording from the positional arguments.
 func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchArguments) error {
-	dash := cmd.ArgsLenAtDash()
+	dash, name := cmd.ArgsLenAtDash(), cmd.CommandPath()
 	switch {
 	case cmd.Flags().Changed("ranks") && args.Ranks < 1: // 0 means the default in a launch request
 		return usageError("A job of %d ranks was asked for. Ask for at least 1, with -n.", args.Ranks)
 	case cmd.Flags().Changed("bound-buffering") && args.BoundBuffering < 1:
 		return usageError("--bound-buffering %d: at least 1 message must be let through.", args.BoundBuffering)
 	case len(positional) == 0:
-		return usageError("Neither a program nor a recording was named. Write: cohort debug -n 4 -- ./prog, or: " +
-			"cohort debug run.cohort")
+		return usageError("Neither a program nor a recording was named. Write: %s -n 4 -- ./prog, or: %[1]s "+
+			"run.cohort", name)
 	case dash == 0:
 		if args.Program != "" {
 			return usageError("--program is for replays; write the program after \"--\".")
@@ -85,16 +91,16 @@ func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchA
 			return fmt.Errorf("finding %s: %w", positional[0], err)
 		}
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			return usageError("%s is a file, not a recording. To debug a program, write: cohort debug -n 4 -- %s",
-				positional[0], positional[0])
+			return usageError("%s is a file, not a recording. To debug a program, write: %s -n 4 -- %[1]s",
+				positional[0], name)
 		}
 		if cmd.Flags().Changed("ranks") {
 			return usageError("-n cannot be given with a recording: a replay has as many ranks as were recorded.")
 		}
 		args.Recording = path
 	case dash < 0:
-		return usageError("%q follows a recording. To debug a program, write it after \"--\": cohort debug -n 4 "+
-			"-- %s", positional[1], strings.Join(positional, " "))
+		return usageError("%q follows a recording. To debug a program, write it after \"--\": %s -n 4 "+
+			"-- %s", positional[1], name, strings.Join(positional, " "))
 	default:
 		return usageError("A recording (%s) and a program (%s) were given; one of them is possible.", positional[0],
 			positional[dash])

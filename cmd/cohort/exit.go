@@ -14,6 +14,7 @@ import (
 	"github.com/cohort-debugger/cohort/dap/client"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/internal/prose"
+	"github.com/cohort-debugger/cohort/script"
 	"github.com/cohort-debugger/cohort/session"
 )
 
@@ -23,6 +24,9 @@ const (
 	exitFailure     = 1   // something went wrong on the way
 	exitUsage       = 2   // refused before anything was started: bad flags, or bad input
 	exitDiverged    = 3   // the replay left the recording
+	exitExpectation = 4   // an expectation of a script is unmet or unmeetable
+	exitProgram     = 5   // batch: the program crashed, aborted or failed
+	exitNoProgress  = 6   // batch: the ranks did not get on
 	exitInterrupted = 130 // ended by Ctrl-C (128 + SIGINT); other signals likewise
 )
 
@@ -72,6 +76,8 @@ func exitStatus(err error) int {
 			return exitUsage
 		}
 		return exitFailure
+	case errors.Is(err, script.ErrExpectation):
+		return exitExpectation
 	case session.IsRefusal(err):
 		return exitUsage
 	default:

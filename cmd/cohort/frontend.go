@@ -25,17 +25,23 @@ type frontEnd struct {
 	keepGoing    bool
 	commands     []string
 	logFile      string
+	watch        *script.Watch // of batch
 }
 
 func (f *frontEnd) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.launch.Gdb, "gdb", "", "`PATH` of gdb")
 	flags.BoolVar(&f.batch, "batch", false, "carry out the -x commands without a terminal, and end")
-	flags.StringArrayVarP(&f.commands, "command", "x", nil, "a `COMMAND` of --batch; may be repeated")
+	f.addScriptFlags(cmd, "with --batch: ")
+}
+
+// addScriptFlags adds those of a front end without a terminal.
+func (f *frontEnd) addScriptFlags(cmd *cobra.Command, when string) {
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.commands, "command", "x", nil, when+"a `COMMAND` to carry out; may be repeated")
 	flags.BoolVar(&f.keepGoing, "keep-going", false,
-		"with --batch: carry out the commands after one that is refused; the exit status says that one was")
+		when+"carry out the commands after one that is refused; the exit status says that one was")
 	flags.StringVar(&f.logFile, "log-file", "", logFileHelp)
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --batch: do not print the commands")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, when+"do not print the commands")
 }
 
 // run returns when the session has ended. Without -x a batch has the commands that are given.
@@ -65,13 +71,18 @@ func (f *frontEnd) run(cmd *cobra.Command, std streams, title string, commands .
 			return tui.Run(ctx, tui.Options{Conn: conn, Launch: f.launch, Title: title})
 		})
 	}
+	return f.runScript(cmd, std, log, commands)
+}
+
+// runScript carries out commands without a terminal.
+func (f *frontEnd) runScript(cmd *cobra.Command, std streams, log *logs, commands []string) error {
 	interrupts := make(chan struct{})
 	ctx, cancel := withSignals(cmd.Context(), interrupts)
 	defer cancel()
 	return serve(ctx, log, func(ctx context.Context, conn net.Conn) error {
 		return script.Run(ctx, script.Options{
 			Conn: conn, Launch: f.launch, Commands: commands, Out: std.Out, Echo: !f.quiet, KeepGoing: f.keepGoing,
-			Interrupts: interrupts,
+			Interrupts: interrupts, Watch: f.watch,
 		})
 	})
 }

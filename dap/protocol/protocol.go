@@ -84,8 +84,10 @@ const (
 	RequestRanks    = "cohort/ranks"    // -> RanksBody
 	RequestSetFocus = "cohort/setFocus" // FocusArguments -> FocusBody
 	RequestWaitIdle = "cohort/waitIdle" // WaitArguments -> RanksBody, answered when the job is idle (see docs/dap.md)
-	RequestInput    = "cohort/input"    // InputArguments
-	RequestCut      = "cohort/cut"      // CutArguments -> CutBody: the causal cut of an event of the recording
+	// StallArguments -> StallBody, answered when the ranks that run do not get on, or the job has ended
+	RequestWaitStall = "cohort/waitStall"
+	RequestInput     = "cohort/input" // InputArguments
+	RequestCut       = "cohort/cut"   // CutArguments -> CutBody: the causal cut of an event of the recording
 	// CutArguments: replay; run every rank to the causal cut of an event, or to an explicit consistent cut
 	RequestRunTo    = "cohort/runTo"
 	RequestCommands = "cohort/commands" // {} -> CommandsBody: the commands of the console
@@ -98,6 +100,9 @@ const (
 	EventCut   = "cohort/cutReached" // CutBody
 	EventFocus = "cohort/focus"      // FocusBody
 )
+
+// DescriptionDiverged is the description of the stop of a rank that has left the recording that is replayed.
+const DescriptionDiverged = "Left the recording"
 
 // RankStatus is one rank as every front end shows it.
 type RankStatus struct {
@@ -165,6 +170,34 @@ type ConsoleBody struct {
 	Confirms bool `json:"confirms,omitempty"`
 	// Ranks are those that a command that resumes was about, for WaitArguments.
 	Ranks string `json:"ranks,omitempty"`
+	// Stacks are what the command stacks shows as text.
+	Stacks []MergedStack `json:"stacks,omitempty"`
+}
+
+// MergedStack is the stack of the ranks of a rank set, each of the thread that stopped; the innermost frame is the first.
+// What is below the program and the MPI function that it has called is left out.
+type MergedStack struct {
+	Ranks  string       `json:"ranks"`
+	Frames []StackFrame `json:"frames"`
+}
+
+// StackFrame is a frame as far as it can be the same in several ranks.
+type StackFrame struct {
+	Function string `json:"function"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+}
+
+// StallArguments say when ranks that run do not get on: when none has completed an MPI call for so many seconds; 0: when
+// all have been within MPI calls, or polled, for a minute, and none has completed one. As long as a rank has stopped
+// that is not asked, as others may wait for it.
+type StallArguments struct {
+	Seconds float64 `json:"seconds,omitempty"`
+}
+
+// StallBody tells what is known of ranks that do not get on; "": the job has ended.
+type StallBody struct {
+	Text string `json:"text"`
 }
 
 // WaitArguments name the ranks, as a rank set, that shall have stopped or ended. Ranks that wait within MPI calls for

@@ -27,7 +27,7 @@ var rules = []rule{
 		reason: "the TUI is a DAP client only, so that whatever it can do, every client can",
 	},
 	{
-		folder: "script", may: []string{"dap/protocol", "dap/client"},
+		folder: "script", may: []string{"dap/protocol", "dap/client", "rankset"},
 		reason: "scripts are a DAP client only, like the TUI",
 	},
 	{
