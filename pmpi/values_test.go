@@ -77,7 +77,8 @@ func TestWtimeReplays(t *testing.T) {
 				record, again := exact(t, mpi, 3, mode, 0, prog)
 				for rank := range 3 {
 					want, got := values(t, record.traceDir, rank), values(t, again.traceDir, rank)
-					if want["MPI_Wtime"] < 100 || want["MPI_Wtick"] != 1 || want["MPI_Wtime of another thread"] < 2 {
+					// A rank that is not scheduled meanwhile asks for the time only before it waits, and once more.
+					if want["MPI_Wtime"] < 2 || want["MPI_Wtick"] != 1 || want["MPI_Wtime of another thread"] < 2 {
 						t.Errorf("rank %d: %v", rank, want)
 					}
 					if diff := cmp.Diff(want, got); diff != "" {
@@ -105,7 +106,7 @@ func TestWtimeReplaysInFortran(t *testing.T) {
 				prog := mpi.BuildFile(t, "testdata/wtime.f90", "-cpp", "-ffree-line-length-none",
 					"-fallow-argument-mismatch", "-D"+binding)
 				record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, prog)
-				if got := values(t, record.traceDir, 1); got["MPI_Wtime"] < 10 || got["MPI_Wtick"] != 1 {
+				if got := values(t, record.traceDir, 1); got["MPI_Wtime"] < 2 || got["MPI_Wtick"] != 1 {
 					t.Errorf("rank 1: %v", got)
 				}
 			})
