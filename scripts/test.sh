@@ -33,10 +33,25 @@ part() {
 ulimit -S -c 0 2>/dev/null || true # programs that crash on purpose leave no core files, wherever they run
 export GORACE="${GORACE:-} atexit_sleep_ms=0" # the race detector has every program sleep for a second at its end
 export COHORT_REQUIRE_MPI=1 # a missing MPI is a failure, not a reason to skip
+
+# Each of the several hundred gdbs would spend two thirds of its time on what no test looks at: the debug information of
+# the C library, where that is installed, and the symbols of what hwloc's plugins load (OpenCL, X11, XML). Written once:
+# results of tests that have read PATH are cached as long as what is there is as it was.
+tools=${XDG_CACHE_HOME:-$HOME/.cache}/cohort-test/tools
+if gdb=$(command -v gdb); then
+    text=$(printf '#!/bin/sh\nexec %q -iex "set debug-file-directory" "$@"' "$gdb")
+    if [ "$text" != "$(cat "$tools/gdb" 2>/dev/null)" ]; then
+        mkdir -p "$tools" && printf '%s\n' "$text" >"$tools/gdb" && chmod +x "$tools/gdb"
+    fi
+    export PATH="$tools:$PATH"
+fi
+export HWLOC_PLUGINS_PATH="$tools/no-plugins"
+
 # What hangs is ended by its test within minutes, and shown; the limit is for tests that hang themselves.
 # The race detector makes what no two goroutines share several times slower, and finds nothing in it. Scripts are run by
 # the cohort that users have; that of testkit/endtoend/debug and faults has the race detector.
-alone=$(go list ./causal/... ./plaingdb ./prettyprint/... ./scripts/typewatch ./testkit/endtoend/scripts ./testkit/exactreplay)
+alone=$(go list ./causal/... ./plaingdb ./pmpi ./prettyprint/... ./scripts/typewatch ./testkit/endtoend/scripts \
+    ./testkit/exactreplay ./testkit/mpitest)
 part 'Go packages' go test -race -timeout 45m $(go list ./... | grep -vxF "$alone")
 part 'Go packages without the race detector' go test -timeout 45m $alone
 part 'VS Code extension' scripts/vscode.sh test
