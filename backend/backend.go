@@ -114,11 +114,24 @@ type SourceBreakpoint struct {
 	ID           int // the job's number, echoed in Breakpoint and Stopped
 	Line         int // 1-based; 0 for a function breakpoint
 	Function     string
+	Catch        Catch // instead of a line or function
 	Condition    string
 	HitCondition string // see package internal/hitcondition; "" none
 	LogMessage   string // print instead of stop; {expr} is replaced by its value
 	Watch        Watch  // of DataBreakpoints: what is watched
 }
+
+// A Catch is something that may happen anywhere in a program, to stop at: DAP's exception filters.
+type Catch string
+
+// What can be caught. Signals that are errors always are, and so are panics of Go that nobody recovers.
+const (
+	CatchThrow     Catch = "throw"      // a C++ exception is thrown
+	CatchCatch     Catch = "catch"      // a C++ exception is caught
+	CatchMPIErrors Catch = "mpi-errors" // an MPI call fails, before its error handler runs
+	CatchMPIAbort  Catch = "mpi-abort"  // MPI_Abort is called
+	CatchExit      Catch = "exit"       // the program is about to exit with a status other than 0
+)
 
 // A Watch says what a data breakpoint watches.
 type Watch struct {
@@ -142,8 +155,9 @@ const (
 
 // The sources of breakpoints that are in no file.
 const (
-	FunctionBreakpoints = ""
-	DataBreakpoints     = "<data>"
+	FunctionBreakpoints  = ""
+	DataBreakpoints      = "<data>"
+	ExceptionBreakpoints = "<exceptions>" // those with a Catch
 )
 
 // IsFile tells whether a source is a file.
@@ -151,7 +165,7 @@ func IsFile(source string) bool { return source != "" && source[0] != '<' }
 
 // SetBreakpointsRequest replaces all breakpoints of Source.
 type SetBreakpointsRequest struct {
-	Source      string // absolute path, FunctionBreakpoints or DataBreakpoints
+	Source      string // absolute path, FunctionBreakpoints, DataBreakpoints or ExceptionBreakpoints
 	Breakpoints []SourceBreakpoint
 }
 
@@ -400,7 +414,7 @@ const (
 	ReasonBreakpoint Reason = "breakpoint"
 	ReasonStep       Reason = "step"
 	ReasonPause      Reason = "pause"
-	ReasonSignal     Reason = "exception"
+	ReasonSignal     Reason = "exception"  // a signal, or what was caught
 	ReasonStopPoint  Reason = "stop point" // in cohort_stop_here
 	ReasonCore       Reason = "core file"  // the core file of a process that was not ended
 	// ReasonData: Breakpoints are data breakpoints; Text has the old and the new value, or that the frame was left that
@@ -417,10 +431,18 @@ type Stopped struct {
 	Signal      string
 	SignalText  string
 	FaultAddr   uint64
-	Frames      []Frame
-	Threads     []Thread
-	Control     ControlState
-	Text        string // further description, whole sentence
+	// Caught, with ReasonSignal, is what was caught; Signal is empty then.
+	Caught  *Caught
+	Frames  []Frame
+	Threads []Thread
+	Control ControlState
+	Text    string // further description, whole sentence
+}
+
+// Caught is what a Catch has stopped at.
+type Caught struct {
+	Name string // such as MPI_ERR_TRUNCATE, std::runtime_error, MPI_Abort
+	Text string // what the rank did, as it follows "Rank 3": `threw std::runtime_error ("no such file")`
 }
 
 // Exited: the program is gone; the debugger may still answer Kill.

@@ -104,7 +104,7 @@ func (b *breakpointTable) where(match func(tableEntry) bool) []job.Breakpoint {
 
 // sameBreakpoint compares all but the ID.
 func sameBreakpoint(a, b job.Breakpoint) bool {
-	return a.Source == b.Source && a.Line == b.Line && a.Function == b.Function && a.Condition == b.Condition &&
+	return a.Source == b.Source && a.Catch == b.Catch && a.Line == b.Line && a.Function == b.Function && a.Condition == b.Condition &&
 		a.HitCondition == b.HitCondition && a.LogMessage == b.LogMessage && a.Mode == b.Mode &&
 		a.Temporary == b.Temporary && a.Watch == b.Watch && a.Ranks.Equal(b.Ranks)
 }
@@ -279,6 +279,8 @@ func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointE
 	switch {
 	case bp.Mode == job.ModeCausal && d.Controller == nil:
 		return bp, refuse("the mode causal needs a replay, and %s", d.notReplay())
+	case bp.Mode == job.ModeCausal && bp.Catch != "":
+		return bp, refuse("the mode causal is for places in the program, not for what happens anywhere in it")
 	case bp.Mode == job.ModeCausal && (bp.Temporary || bp.LogMessage != ""):
 		return bp, refuse("a causal breakpoint cannot be temporary, nor print instead of stopping")
 	case !slices.Contains(protocol.Modes, string(bp.Mode)):

@@ -196,14 +196,46 @@ func TestLogPoint(t *testing.T) {
 }
 
 func TestExceptionFilters(t *testing.T) {
-	b := newBench(t, 1, endless, nil)
+	b := newBench(t, 2, endless, nil)
 	c := b.client()
 	c.Launch(protocol.LaunchArguments{Program: "/bin/prog"})
 	var body godap.SetExceptionBreakpointsResponseBody
-	c.Do("setExceptionBreakpoints", map[string]any{"filters": []string{"signals", "throw"}}, &body)
-	if len(body.Breakpoints) != 2 || !body.Breakpoints[0].Verified || body.Breakpoints[1].Verified ||
-		body.Breakpoints[1].Message == "" {
-		t.Errorf("exception breakpoints: %+v", body.Breakpoints)
+	c.ConfigurationDone()
+	c.Expect(daptest.Named("cohort/ranks"))
+	c.Do("setExceptionBreakpoints", map[string]any{
+		"filters": []string{"signals", "throw", "rain"},
+		"filterOptions": []any{
+			map[string]any{"filterId": "mpi-errors", "condition": "[0]", "mode": "all"},
+			map[string]any{"filterId": "exit", "condition": "[7]"},
+			map[string]any{"filterId": "mpi-abort", "mode": "causal"},
+		},
+	}, &body)
+	for i, says := range []string{"", "", `no exception filter "rain"`, "", "ranks 0 to 1", "needs a replay"} {
+		if got := body.Breakpoints[i]; got.Verified != (says == "") || !strings.Contains(got.Message, says) ||
+			got.Source != nil {
+			t.Errorf("exception breakpoint %d: %+v, want %q", i, got, says)
+		}
+	}
+	for r, want := range []int{2, 1} {
+		if got := b.world.Rank(r).BreakpointIDs(backend.ExceptionBreakpoints); len(got) != want {
+			t.Errorf("rank %d catches %v, want %d", r, got, want)
+		}
+	}
+	if got := c.Console("catch mpi-abort ranks 1", 0); !strings.Contains(got, "catch mpi-abort ranks 1") {
+		t.Errorf("catch: %q", got)
+	}
+	c.Refused("evaluate", map[string]any{"expression": "catch rain", "context": "repl"}, "mpi-abort")
+	if got := c.Console("breakpoints", 0); !strings.Contains(got, "catch mpi-errors ranks 0 mode all") {
+		t.Errorf("breakpoints: %q", got)
+	}
+	b.world.Rank(1).Stop(backend.Stopped{
+		Reason: backend.ReasonSignal, Caught: &backend.Caught{Name: "std::bad_alloc", Text: "threw std::bad_alloc"},
+	})
+	c.Expect(daptest.Stopped(1, "exception"))
+	var info godap.ExceptionInfoResponseBody
+	c.Do("exceptionInfo", godap.ExceptionInfoArguments{ThreadId: protocol.ThreadID(1, 1)}, &info)
+	if info.ExceptionId != "std::bad_alloc" || !strings.HasPrefix(info.Description, "Rank 1 threw std::bad_alloc in ") {
+		t.Errorf("exceptionInfo: %+v", info)
 	}
 	c.Do("setExceptionBreakpoints", map[string]any{"filters": []string{}}, nil)
 	c.Expect(daptest.Output("console", "cannot be switched off"))

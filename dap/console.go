@@ -76,6 +76,11 @@ func consoleCommands() []consoleCommand {
 			Examples: []string{"watch total", "watch u[3] access readWrite", "watch total ranks 0-3 if total > 10"},
 		}, needsProcess: true, run: consoleWatch, complete: watchWords},
 		{Command: row{
+			Name: "catch", Arguments: "EVENT [ranks SET] [mode rank|focus|all] [pending] [if CONDITION]",
+			Help:     "stop at what may happen anywhere: " + strings.Join(catches(), ", "),
+			Examples: []string{"catch mpi-errors", "catch exit ranks 0-2 mode all"},
+		}, run: consoleCatch, complete: func(*call) []string { return catches() }},
+		{Command: row{
 			Name: "breakpoints", Help: "list the breakpoints of all front ends, and on which ranks they are",
 		}, run: consoleBreakpoints},
 		{Command: row{

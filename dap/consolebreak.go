@@ -96,9 +96,23 @@ func consoleLogPoint(k *call, line consoleLine) (answer, error) {
 	return k.addBreakpoint(b)
 }
 
+// consoleCatch is a breakpoint at what may happen anywhere.
+func consoleCatch(k *call, line consoleLine) (answer, error) {
+	b, err := parseBreak(line.arguments)
+	if err != nil {
+		return answer{}, err
+	}
+	if !slices.Contains(catches(), b.bp.Function) {
+		return answer{}, refuse("catch does not know %s: use one of %s", quoteShort(b.bp.Function),
+			strings.Join(catches(), ", "))
+	}
+	b.bp.Catch, b.bp.Function, b.bp.Source = backend.Catch(b.bp.Function), "", backend.ExceptionBreakpoints
+	return k.addBreakpoint(b)
+}
+
 func (k *call) addBreakpoint(b breakLine) (answer, error) {
 	d := k.d
-	if b.bp.Source != "" {
+	if b.bp.Line > 0 {
 		b.bp.Source = d.typedPath(b.bp.Source)
 	}
 	bp, err := d.checkBreakpoint(b.bp, b.extra)
@@ -180,6 +194,8 @@ func breakpointText(bp job.Breakpoint) string {
 		text += bp.Function
 	case backend.DataBreakpoints:
 		text += fmt.Sprintf("%s of %s", bp.Watch.Access, bp.Watch.Expression)
+	case backend.ExceptionBreakpoints:
+		text += "catch " + string(bp.Catch)
 	default:
 		text += fmt.Sprintf("%s:%d", bp.Source, bp.Line)
 	}

@@ -420,6 +420,9 @@ func stopDescription(s job.RankStatus) string {
 	case backend.ReasonPause:
 		return "Paused"
 	case backend.ReasonSignal:
+		if stop.Caught != nil {
+			return stop.Caught.Name
+		}
 		return strings.TrimSuffix(stop.Signal+" ("+stop.SignalText+")", " ()")
 	case backend.ReasonStopPoint:
 		switch {

@@ -1,8 +1,6 @@
 package dap
 
 import (
-	"fmt"
-
 	godap "github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -200,53 +198,6 @@ func pause(k *call, a pauseArguments) (any, error) {
 		k.c.view.want(-1)
 	}
 	return nil, d.Job.Interrupt(k.ctx, ranks)
-}
-
-func setExceptionBreakpoints(k *call, a godap.SetExceptionBreakpointsArguments) (any, error) {
-	filters := make([]godap.ExceptionFilterOptions, len(a.Filters))
-	for i, name := range a.Filters {
-		filters[i].FilterId = name
-	}
-	body := godap.SetExceptionBreakpointsResponseBody{}
-	signals := false
-	for _, f := range append(filters, a.FilterOptions...) {
-		signals = signals || f.FilterId == signalFilter
-		b := godap.Breakpoint{Verified: true}
-		switch {
-		case f.Condition != "":
-			b = godap.Breakpoint{Message: "Conditions on signals are not supported."}
-		case f.FilterId != signalFilter:
-			b = godap.Breakpoint{Message: fmt.Sprintf("There is no exception filter %s; there is %q.",
-				quoteShort(f.FilterId), signalFilter)}
-		}
-		body.Breakpoints = append(body.Breakpoints, b)
-	}
-	if !signals {
-		k.c.say("console", "Ranks stop at signals that are errors all the same: that cannot be switched off. "+
-			"Use `-exec handle SIGFPE nostop` for one signal.\n")
-	}
-	return body, nil
-}
-
-// signalFilter is the one exception filter.
-const signalFilter = "signals"
-
-func exceptionInfo(k *call, a godap.ExceptionInfoArguments) (any, error) {
-	rank, _, err := k.thread(a.ThreadId)
-	if err != nil {
-		return nil, err
-	}
-	s, err := k.stopped(rank)
-	if err != nil {
-		return nil, err
-	}
-	if s.Stop.Reason != backend.ReasonSignal {
-		return nil, refuse("rank %d has not stopped because of a signal: %s", rank, s.Text)
-	}
-	return godap.ExceptionInfoResponseBody{
-		ExceptionId: s.Stop.Signal, Description: s.Text, BreakMode: "always",
-		Details: &godap.ExceptionDetails{Message: s.Text, TypeName: s.Stop.Signal},
-	}, nil
 }
 
 // stopped is the status of a rank, if it is stopped.

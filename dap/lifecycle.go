@@ -65,23 +65,20 @@ func capabilities() protocol.Capabilities {
 			SupportsReadMemoryRequest:         true,
 			SupportsCancelRequest:             true,
 			SupportsSteppingGranularity:       true,
-			ExceptionBreakpointFilters: []godap.ExceptionBreakpointsFilter{{
-				Filter: signalFilter, Label: "Signals", Default: true,
-				Description: "A rank stops when it receives a signal that is an error, such as SIGSEGV, SIGFPE or " +
-					"SIGABRT.",
-			}},
+			SupportsExceptionFilterOptions:    true,
+			ExceptionBreakpointFilters:        exceptionFilters,
 		},
 		BreakpointModes: []protocol.BreakpointMode{
 			{
-				Mode: protocol.ModeRank, Label: "Rank", AppliesTo: []string{"source"},
+				Mode: protocol.ModeRank, Label: "Rank", AppliesTo: []string{"source", "exception"},
 				Description: "Only the rank that hits the breakpoint stops.",
 			},
 			{
-				Mode: protocol.ModeFocus, Label: "Focus", AppliesTo: []string{"source"},
+				Mode: protocol.ModeFocus, Label: "Focus", AppliesTo: []string{"source", "exception"},
 				Description: "When a rank in focus hits the breakpoint, every rank in focus stops as soon as it can.",
 			},
 			{
-				Mode: protocol.ModeAll, Label: "All ranks", AppliesTo: []string{"source"},
+				Mode: protocol.ModeAll, Label: "All ranks", AppliesTo: []string{"source", "exception"},
 				Description: "When one rank hits the breakpoint, every rank stops as soon as it can.",
 			},
 			{

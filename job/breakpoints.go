@@ -65,8 +65,8 @@ func (s *sourceBreakpoints) request(source string, r *rank) (req backend.SetBrea
 		if w.wantedBy(r.num) {
 			asked = append(asked, w)
 			req.Breakpoints = append(req.Breakpoints, backend.SourceBreakpoint{
-				ID: w.bp.ID, Line: w.bp.Line, Function: w.bp.Function, Condition: w.bp.Condition,
-				HitCondition: w.bp.HitCondition, LogMessage: w.bp.LogMessage, Watch: w.bp.watchOf(r),
+				ID: w.bp.ID, Line: w.bp.Line, Function: w.bp.Function, Catch: w.bp.Catch, Watch: w.bp.watchOf(r),
+				Condition: w.bp.Condition, HitCondition: w.bp.HitCondition, LogMessage: w.bp.LogMessage,
 			})
 		}
 	}
@@ -280,11 +280,13 @@ func (j *Job) breakpointStatus(w *wantedBreakpoint) BreakpointStatus {
 		s.Source = w.bp.Source
 	}
 	if w.bp.Disabled {
-		s.Message = "It is disabled."
-		return s
+		return BreakpointStatus{ID: w.bp.ID, Message: "It is disabled."}
 	}
 	if b, ok := w.actual(); ok {
 		s.Verified, s.Line, s.Source = true, b.Line, cmp.Or(b.Source, s.Source)
+	}
+	if !backend.IsFile(s.Source) {
+		s.Source = "" // it is at no place
 	}
 	texts := map[int]string{}
 	var verified, not rankset.Builder

@@ -37,6 +37,10 @@ func stopSentence(rank int, s *backend.Stopped) string {
 	case backend.ReasonPause:
 		return who + " was paused" + at + "."
 	case backend.ReasonSignal:
+		if s.Caught != nil {
+			visible, _ := HideInternal(s.Frames)
+			return who + " " + s.Caught.Text + place(visible[UserFrame(visible):]) + "."
+		}
 		return who + " received " + signalName(s) + at + "."
 	case backend.ReasonStopPoint:
 		return stopPointSentence(who, at, s)

@@ -73,6 +73,7 @@ type Breakpoint struct {
 	Source       string // as in backend.SetBreakpointsRequest
 	Line         int
 	Function     string
+	Catch        backend.Catch
 	Condition    string
 	HitCondition string
 	LogMessage   string

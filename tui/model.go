@@ -103,6 +103,7 @@ type Model struct {
 	cursor      int                     // 0-based line of source
 	top         int                     // first visible line of source
 	breakpoints map[string][]breakpoint // by path
+	catches     []string                // the exception filters that are on by default
 	output      *scrollback             // of the ranks and the debugger
 	console     *scrollback
 	history     []string

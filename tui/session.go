@@ -51,11 +51,26 @@ func (m *Model) Init() tea.Cmd {
 		},
 		SupportsCohortEvents: true,
 	}
-	return m.ask("initialize", init, nil, func(err error) tea.Cmd {
+	var can protocol.Capabilities
+	return m.ask("initialize", init, &can, func(err error) tea.Cmd {
 		if err != nil {
 			return m.launched(err)
 		}
+		for _, f := range can.ExceptionBreakpointFilters {
+			if f.Default {
+				m.catches = append(m.catches, f.Filter)
+			}
+		}
 		return m.ask("launch", m.options.Launch, nil, m.launched)
+	})
+}
+
+// configure has the server catch what it offers to by default, and start the program.
+func (m *Model) configure() tea.Cmd {
+	filters := dap.SetExceptionBreakpointsArguments{Filters: m.catches}
+	return m.ask("setExceptionBreakpoints", filters, nil, func(err error) tea.Cmd {
+		m.report(err)
+		return m.ask("configurationDone", struct{}{}, nil, m.report)
 	})
 }
 

@@ -49,7 +49,7 @@ func (m *Model) launched(err error) tea.Cmd {
 func (m *Model) event(e eventMsg) tea.Cmd {
 	switch e.Event {
 	case "initialized":
-		return m.ask("configurationDone", struct{}{}, nil, m.report)
+		return m.configure()
 	case "output":
 		b := body[dap.OutputEventBody](m, e)
 		m.output.write(b.Category, b.Output)

@@ -65,9 +65,12 @@ func (o *owner) insert(b *bp) error {
 		}
 	}
 	var id int
-	if b.Source == "" {
+	switch {
+	case b.Want.Catch != "":
+		id, err = o.plantCatch(b)
+	case b.Source == "":
 		id, err = o.plantFunction(b.Want.Function)
-	} else {
+	default:
 		id, err = o.plantLine(b.Source, b.Want.Line)
 	}
 	if exists, ok := errors.AsType[proc.BreakpointExistsError](err); ok {
@@ -89,7 +92,11 @@ func (o *owner) insert(b *bp) error {
 	case b.Hits.First > 1:
 		hits = fmt.Sprint(">= ", b.Hits.First)
 	}
-	if err := o.group.ChangeBreakpointCondition(logical, b.Want.Condition, hits, false); err != nil {
+	condition := b.Want.Condition
+	if b.Want.Catch == backend.CatchExit {
+		condition = "code != 0"
+	}
+	if err := o.group.ChangeBreakpointCondition(logical, condition, hits, false); err != nil {
 		b.Refuse("The breakpoint at %s with the condition %q is refused: %v.", b.What, b.Want.Condition, err)
 		if err := o.unplant(id); err != nil {
 			o.b.Log.Warn("a breakpoint that was refused is not removed", "error", err)
@@ -119,6 +126,34 @@ func (o *owner) place(b *bp, logical *proc.LogicalBreakpoint, parts []logmessage
 		}
 	}
 	b.Place(source, line, logical.FunctionName)
+}
+
+// catches are the functions through which what can be caught goes: one of them is there.
+var catches = map[backend.Catch][]string{
+	backend.CatchMPIErrors: {"ompi_errhandler_invoke", "MPIR_Err_return_comm"},
+	backend.CatchMPIAbort:  {"PMPI_Abort"},
+	backend.CatchExit:      {"os.Exit"},
+}
+
+func (o *owner) plantCatch(b *bp) (int, error) {
+	if b.Want.Catch == backend.CatchExit && b.Want.Condition != "" {
+		return 0, errors.New("a condition on exits can be a rank set only")
+	}
+	err := errors.New("a Go program has none; a panic that nobody recovers always stops")
+	for _, function := range catches[b.Want.Catch] {
+		var id int
+		if id, err = o.plantFunction(function); err == nil {
+			return id, nil
+		}
+	}
+	return 0, err
+}
+
+// caught says what was caught.
+var caught = map[backend.Catch]backend.Caught{
+	backend.CatchMPIErrors: {Name: "MPI error", Text: "got an MPI error"},
+	backend.CatchMPIAbort:  {Name: "MPI_Abort", Text: "called MPI_Abort"},
+	backend.CatchExit:      {Name: "os.Exit", Text: "is about to exit with a status other than 0"},
 }
 
 // furthest is how many lines further on code is looked for, if a line holds none.

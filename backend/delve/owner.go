@@ -385,6 +385,9 @@ func (o *owner) describeHits(s *backend.Stopped) {
 		default:
 			if b := o.bps.ByID[id]; b != nil {
 				s.Breakpoints = append(s.Breakpoints, b.Want.ID)
+				if is, ok := caught[b.Want.Catch]; ok {
+					s.Reason, s.Caught = backend.ReasonSignal, &is
+				}
 			}
 		}
 	}

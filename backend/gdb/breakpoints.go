@@ -19,9 +19,10 @@ type bp = base.Breakpoint[string]
 // breakpoints are the user's.
 type breakpoints struct {
 	base.Breakpoints[string]
-	places  map[string]place // by number
-	hit     []*bp            // those that were hit since the last resume, at a hit to stop at
-	rearm   []*bp            // of those, which gdb is to be told the next hit of
+	places  map[string]place    // by number
+	hit     []*bp               // those that were hit since the last resume, at a hit to stop at
+	rearm   []*bp               // of those, which gdb is to be told the next hit of
+	more    map[string][]string // the further numbers of one that catches something, by its first
 	logKeys int
 }
 
@@ -32,7 +33,7 @@ type place struct {
 }
 
 func newBreakpoints() breakpoints {
-	return breakpoints{Breakpoints: base.NewBreakpoints[string](), places: map[string]place{}}
+	return breakpoints{Breakpoints: base.NewBreakpoints[string](), places: map[string]place{}, more: map[string][]string{}}
 }
 
 // hitAt returns the IDs of those that were hit: gdb names one, and counts up each.
@@ -55,11 +56,14 @@ func (o *owner) SetBreakpoints(ctx context.Context, req backend.SetBreakpointsRe
 		return nil, &backend.StateError{Asked: "set breakpoints", State: o.b.State.String()}
 	}
 	return o.bps.Replace(req, func(b *bp) error { return o.insertBreakpoint(ctx, b) }, func(number string) error {
-		_, err := o.send(ctx, gdbmi.Cmd("break-delete", number))
-		if refusedByGdb(err) {
-			return nil // a console command has deleted it
+		for _, n := range append([]string{number}, o.bps.more[number]...) {
+			delete(o.bps.ByID, n)
+			if _, err := o.send(ctx, gdbmi.Cmd("break-delete", n)); err != nil && !refusedByGdb(err) {
+				return err
+			} // else a console command has deleted it
 		}
-		return err
+		delete(o.bps.more, number)
+		return nil
 	})
 }
 
@@ -71,6 +75,9 @@ func (o *owner) insertBreakpoint(ctx context.Context, b *bp) error {
 	}
 	if b.Source == backend.DataBreakpoints {
 		return o.insertWatch(ctx, b)
+	}
+	if b.Source == backend.ExceptionBreakpoints {
+		return o.insertCatch(ctx, b)
 	}
 	c := gdbmi.Cmd("break-insert", "-f")
 	switch {
@@ -118,11 +125,9 @@ func (o *owner) insertBreakpoint(ctx context.Context, b *bp) error {
 	return f.Err()
 }
 
-// place reads where gdb has put b.
-func (o *owner) place(b *bp, f *gdbmi.Fields) {
-	b.ID = f.String("number")
-	p := place{times: f.OptInt("times", 0)}
-	at := f
+// placeOf reads where gdb has put a breakpoint; at is the first of its places.
+func placeOf(f *gdbmi.Fields) (p place, at *gdbmi.Fields) {
+	p, at = place{times: f.OptInt("times", 0)}, f
 	if a, ok := f.OptAddr("addr"); ok {
 		p.addrs = append(p.addrs, a)
 	}
@@ -134,6 +139,13 @@ func (o *owner) place(b *bp, f *gdbmi.Fields) {
 			p.addrs = append(p.addrs, a)
 		}
 	}
+	return p, at
+}
+
+// place takes in where gdb has put b.
+func (o *owner) place(b *bp, f *gdbmi.Fields) {
+	b.ID = f.String("number")
+	p, at := placeOf(f)
 	o.bps.places[b.ID] = p
 	if b.Source == backend.DataBreakpoints {
 		return
@@ -148,6 +160,10 @@ func (o *owner) place(b *bp, f *gdbmi.Fields) {
 func (o *owner) breakpointModified(f *gdbmi.Fields) {
 	b := o.bps.ByID[f.OptString("number")]
 	if b == nil {
+		return
+	}
+	if b.Want.Catch != "" {
+		o.catchModified(b, f)
 		return
 	}
 	was, times := b.Is, o.bps.places[b.ID].times
@@ -193,6 +209,9 @@ func (o *owner) breakpointDeleted(number string) {
 	}
 	if b := o.bps.ByID[number]; b != nil {
 		delete(o.bps.ByID, number)
+		if number != b.ID {
+			return // of several
+		}
 		was := b.Is
 		b.ID, b.Is.Verified, b.Is.Message = "", false, "A console command has deleted this breakpoint."
 		if b.Over = b.Source == backend.DataBreakpoints; b.Over {

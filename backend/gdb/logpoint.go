@@ -40,7 +40,21 @@ class _CohortLog(gdb.Function):
             out = "<the condition of this log message fails: " + str(e) + ">"
         gdb.write("\x01cohort-log " + out.replace("\\", "\\\\").replace("\n", "\\n") + "\n")
         return 0
-_CohortLog()`
+_CohortLog()
+class _CohortExits(gdb.Function):
+    """Whether an exit with this status is news: it is none that exit(), which has its own breakpoint, comes to."""
+    def __init__(self):
+        super().__init__("_cohort_exits")
+    def invoke(self, status):
+        frame = gdb.newest_frame() if int(status) else None
+        for _ in range(10):
+            if frame is None:
+                break
+            if frame.name() in ("exit", "__GI_exit"):
+                return 0
+            frame = frame.older()
+        return int(int(status) != 0)
+_CohortExits()`
 
 func unescapeLog(s string) string {
 	return strings.NewReplacer(`\\`, `\`, `\n`, "\n").Replace(s)

@@ -140,7 +140,7 @@ func (o *owner) describeStop(ctx context.Context, f *gdbmi.Fields, reason string
 	switch reason {
 	case "breakpoint-hit":
 		s.Reason = backend.ReasonBreakpoint
-		o.describeHit(f, &s)
+		o.describeHit(ctx, f, &s)
 	case "end-stepping-range", "location-reached":
 		s.Reason = backend.ReasonStep
 	case "function-finished":
@@ -173,7 +173,7 @@ func (o *owner) describeStop(ctx context.Context, f *gdbmi.Fields, reason string
 	return s
 }
 
-func (o *owner) describeHit(f *gdbmi.Fields, s *backend.Stopped) {
+func (o *owner) describeHit(ctx context.Context, f *gdbmi.Fields, s *backend.Stopped) {
 	number := breakpointNumber(f)
 	o.hitNumber = number
 	switch number {
@@ -186,7 +186,9 @@ func (o *owner) describeHit(f *gdbmi.Fields, s *backend.Stopped) {
 	frame, _ := f.OptTuple("frame")
 	pc, _ := frame.OptAddr("addr")
 	s.Breakpoints = o.bps.hitAt(number, pc)
-	if len(s.Breakpoints) > 0 {
+	if b := o.bps.ByID[number]; b != nil && b.Want.Catch != "" {
+		s.Reason, s.Caught = backend.ReasonSignal, o.describeCaught(ctx, s.Thread, b.Want.Catch, frame.OptString("func"))
+	} else if len(s.Breakpoints) > 0 {
 		s.Reason = backend.ReasonBreakpoint
 	} else if s.Reason != backend.ReasonEntry {
 		s.Text = fmt.Sprintf("Stopped at gdb's breakpoint %s, which a console command has set.", number)

@@ -46,6 +46,19 @@ type SetFunctionBreakpointsArguments struct {
 	Breakpoints []FunctionBreakpoint `json:"breakpoints"`
 }
 
+// SetExceptionBreakpointsArguments are DAP's, with the modes of filters.
+type SetExceptionBreakpointsArguments struct {
+	Filters       []string                 `json:"filters"`
+	FilterOptions []ExceptionFilterOptions `json:"filterOptions,omitempty"`
+}
+
+// ExceptionFilterOptions are DAP's, with mode. The condition may be, or begin with, a rank set.
+type ExceptionFilterOptions struct {
+	FilterID  string `json:"filterId"`
+	Condition string `json:"condition,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+}
+
 // InitializeArguments are DAP's, with what a client says that knows of Cohort.
 type InitializeArguments struct {
 	godap.InitializeRequestArguments
