@@ -350,9 +350,18 @@ type ControlState struct {
 	Divergence      *Divergence
 	Message         string
 	// Recent and Calls are there at a change of State and at the end: the last calls that the rank began, oldest first,
-	// and of its Events how many are of each operation.
+	// and of its Events how many are of each operation. Else Recent only has the call that it is in, if any.
 	Recent []RecentCall
 	Calls  map[int]uint64
+}
+
+// InCall is the MPI call that the rank is in, with what it named.
+func (s *ControlState) InCall() (call RecentCall, within bool) {
+	n := len(s.Recent)
+	if s.Current == 0 || n == 0 || s.Recent[n-1].Event != s.Current {
+		return RecentCall{}, false
+	}
+	return s.Recent[n-1], true
 }
 
 // RecentCall is one of the last calls that a rank began. Where it stands in the source is known of a divergence.

@@ -239,8 +239,8 @@ func describeRank(r protocol.RankStatus) string {
 	if r.File != "" {
 		parts = append(parts, fmt.Sprintf("at %s:%d", r.File, r.Line))
 	}
-	if r.Call != "" {
-		parts = append(parts, "calling "+r.Call)
+	if name, _, _ := strings.Cut(r.Call, " ("); name != "" { // ranks with other peers are alike all the same
+		parts = append(parts, "calling "+name)
 	}
 	if r.Event > 0 {
 		parts = append(parts, fmt.Sprintf("after event %d", r.Event))

@@ -322,3 +322,33 @@ func TestReadingAfterTheEnd(t *testing.T) {
 	}
 	c.Disconnect()
 }
+
+// VS Code takes a `continued` event without `allThreadsContinued` for one of all threads, and forgets their stacks: when
+// one rank's step had ended before another's continued event came, the first one showed no frame.
+func TestContinuedIsOfOneRank(t *testing.T) {
+	b := newBench(t, 2, endless, nil)
+	c := b.atLine()
+	c.Next(0)
+	c.Expect(append(all(2, "step"), daptest.Idle())...)
+	stopped := map[int]bool{}
+	for _, e := range c.Events() {
+		var body struct {
+			ThreadID            int   `json:"threadId"`
+			AllThreadsContinued *bool `json:"allThreadsContinued"`
+		}
+		if e.Name != "stopped" && e.Name != "continued" {
+			continue
+		}
+		if err := e.Decode(&body); err != nil {
+			t.Fatal(err)
+		}
+		stopped[body.ThreadID] = e.Name == "stopped"
+		if e.Name == "continued" && (body.AllThreadsContinued == nil || *body.AllThreadsContinued) {
+			t.Errorf("said of all threads: %s", e)
+		}
+	}
+	if !stopped[protocol.ThreadID(0, 1)] || !stopped[protocol.ThreadID(1, 1)] {
+		t.Errorf("at the end stopped are %v", stopped)
+	}
+	c.Disconnect()
+}

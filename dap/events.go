@@ -299,7 +299,7 @@ func (v *view) change(s job.RankStatus, hide bool, caps clientCaps) []namedEvent
 		}
 		if rv.stopShown {
 			for _, t := range rv.threads {
-				body := godap.ContinuedEventBody{ThreadId: protocol.ThreadID(s.Rank, t.ID)}
+				body := protocol.ContinuedEventBody{ThreadID: protocol.ThreadID(s.Rank, t.ID)}
 				out = append(out, namedEvent{"continued", body})
 			}
 		}
@@ -447,6 +447,9 @@ func rankStatus(s job.RankStatus, callName func(int) string) protocol.RankStatus
 	}
 	if s.Control.Present && s.Control.Current != 0 && s.Control.CurrentOp != 0 && !s.State.Gone() {
 		out.Call = callName(s.Control.CurrentOp)
+		if call, known := s.Control.InCall(); known {
+			out.Call = job.CallText(call)
+		}
 	}
 	switch {
 	case s.State == job.Stopped:

@@ -96,6 +96,12 @@ type Response struct {
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
+// ContinuedEventBody is go-dap's, which leaves a false out: to a client, VS Code say, an absent one is true.
+type ContinuedEventBody struct {
+	ThreadID            int  `json:"threadId"`
+	AllThreadsContinued bool `json:"allThreadsContinued"`
+}
+
 // Event is a DAP event as it goes over the wire.
 type Event struct {
 	godap.Event

@@ -118,7 +118,7 @@ type RankStatus struct {
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
 	Event    uint64 `json:"event"`          // MPI events completed: its position
-	Call     string `json:"call,omitempty"` // MPI call in progress
+	Call     string `json:"call,omitempty"` // MPI call in progress, with what it named: "MPI_Recv (peer 1, tag 3)"
 }
 
 // RanksBody lists ranks.

@@ -106,11 +106,22 @@ func (s *rankControl) control(ctx context.Context, req backend.ControlRequest) (
 			return backend.ControlState{}, err
 		}
 	}
-	state := s.snapshot()
-	if state.Divergence == nil {
-		state.Recent, state.Calls = nil, nil // progress is asked for often
+	return briefly(s.snapshot()), nil
+}
+
+// briefly leaves out what is not worth sending as often as progress is asked for: of the last calls the one that the
+// rank is in is left.
+func briefly(state backend.ControlState) backend.ControlState {
+	if state.Divergence != nil {
+		return state
 	}
-	return state, nil
+	state.Calls = nil
+	if call, within := state.InCall(); within {
+		state.Recent = []backend.RecentCall{call}
+	} else {
+		state.Recent = nil
+	}
+	return state
 }
 
 // wait returns when the rank has parked at its position or goes no further, or the program has gone.
