@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/backend/base"
 	"github.com/cohort-debugger/cohort/gdbmi"
+	"github.com/cohort-debugger/cohort/internal/modules"
 )
 
 // bp is one breakpoint of the user's; its ID is gdb's number of it.
@@ -112,6 +115,11 @@ func (o *owner) insertBreakpoint(ctx context.Context, b *bp) error {
 	}
 	f := r.Fields()
 	o.place(b, f.Tuple("bkpt"))
+	if b.Source == "" {
+		if err := o.oncePerCall(ctx, f.Tuple("bkpt")); err != nil {
+			return err
+		}
+	}
 	if !b.Is.Verified {
 		var why []string
 		for _, s := range said {
@@ -123,6 +131,35 @@ func (o *owner) insertBreakpoint(ctx context.Context, b *bp) error {
 			strings.Join(why, "; "))
 	}
 	return f.Err()
+}
+
+// fortranInterface matches the libraries of MPICH's and Open MPI's Fortran interfaces.
+var fortranInterface = regexp.MustCompile(`^lib(mpi\w*fort|mpi_mpifh|mpi_usempi)`)
+
+// oncePerCall leaves a breakpoint on an MPI function in the interposer's function only, which the program calls: MPI's
+// own, which that calls in turn, would be a second stop in one call, and one where the program has called nothing.
+func (o *owner) oncePerCall(ctx context.Context, bkpt *gdbmi.Fields) error {
+	o.modules.Pid = o.pid
+	interposed := false
+	var inMPI []string // numbers of places
+	for place := range bkpt.Tuples("locations") {
+		addr, _ := place.OptAddr("addr")
+		switch modules.OwnerOf(o.modules.At(addr), o.program) { //nolint:exhaustive // others are the program's own
+		case modules.Cohort:
+			interposed = true
+		case modules.MPI:
+			inMPI = append(inMPI, place.OptString("number"))
+		}
+	}
+	// A Fortran interface of MPI's may call MPI's own function, past the interposer's.
+	fortran := slices.ContainsFunc(modules.Read(o.pid), func(s modules.Span) bool {
+		return fortranInterface.MatchString(filepath.Base(s.Path))
+	})
+	if !interposed || len(inMPI) == 0 || fortran {
+		return nil
+	}
+	_, err := o.send(ctx, gdbmi.Cmd("break-disable", inMPI...))
+	return err
 }
 
 // placeOf reads where gdb has put a breakpoint; at is the first of its places.

@@ -102,10 +102,30 @@ func TestStepFromAStopPointToTheNextLine(t *testing.T) {
 	}
 }
 
-// A step out from a breakpoint in an MPI function leaves the MPI call, in the interposer's function and in MPI's.
-func TestFinishLeavesTheMPICall(t *testing.T) {
+// A call of an MPI function is one stop at a breakpoint on it, where the program has called it.
+func TestBreakpointOnAnMPIFunction(t *testing.T) {
 	s := interposed(t)
 	s.breakAt("", backend.SourceBreakpoint{ID: 1, Function: "MPI_Barrier"})
+	for range 3 { // calls
+		for _, reason := range []backend.Reason{backend.ReasonBreakpoint, backend.ReasonStopPoint} {
+			s.go_(backend.Continue)
+			st := s.stop()
+			if st.Reason != reason || !st.Frames[0].Internal {
+				t.Fatalf("want %s in the interposer: %+v", reason, st)
+			}
+		}
+	}
+}
+
+// A step out from a breakpoint in an MPI function, also one that only gdb knows, leaves the MPI call, in the
+// interposer's function and in MPI's.
+func TestFinishLeavesTheMPICall(t *testing.T) {
+	s := interposed(t)
+	if _, err := s.Evaluate(testContext(t), backend.EvaluateRequest{
+		Expression: "-exec break MPI_Barrier", Context: backend.ContextREPL,
+	}); err != nil {
+		t.Fatal(err)
+	}
 	after := func(kind backend.ResumeKind, reason backend.Reason) backend.Frame {
 		t.Helper()
 		s.go_(kind)
