@@ -52,6 +52,9 @@ type Backend interface {
 	// nothing readable: an error.
 	ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, error)
 
+	// WriteMemory writes all of data, which is not empty, at addr of a stopped rank.
+	WriteMemory(ctx context.Context, req WriteMemoryRequest) error
+
 	// Control reads, and where asked changes, the rank's control block (see pmpi/include/cohort_abi.h). Needs no
 	// stopped rank.
 	Control(ctx context.Context, req ControlRequest) (ControlState, error)
@@ -260,6 +263,7 @@ type VariablesRequest struct {
 	Filter       string
 	Start, Count int
 	Hex          bool
+	Addresses    bool // Variable.Address is wanted; it may be there all the same
 }
 
 // VariablesResult lists children.
@@ -279,13 +283,22 @@ type Variable struct {
 	// Number is the value of an integer, an enumeration or a pointer, as Value.Number.
 	Number    uint64
 	HasNumber bool
+	Pointer   bool // Number is an address
 }
 
-// SetVariableRequest changes a variable among the children of Ref.
+// SetVariableRequest changes a variable among the children of Ref; if that is 0, what the expression Name stands for in
+// Frame.
 type SetVariableRequest struct {
 	Ref   Ref
+	Frame FrameID
 	Name  string
 	Value string
+}
+
+// WriteMemoryRequest changes memory.
+type WriteMemoryRequest struct {
+	Addr uint64
+	Data []byte
 }
 
 // EvaluateContext says who asks; only "repl" may have side effects.
@@ -296,6 +309,8 @@ const (
 	ContextWatch EvaluateContext = "watch"
 	ContextHover EvaluateContext = "hover"
 	ContextREPL  EvaluateContext = "repl"
+	// ContextClipboard: the text is not shortened.
+	ContextClipboard EvaluateContext = "clipboard"
 )
 
 // EvaluateRequest evaluates an expression in a frame. In ContextREPL an Expression starting with "mpipp" (a word of its

@@ -67,6 +67,7 @@ type clientCaps struct {
 	paging        bool
 	memory        bool
 	invalidated   bool
+	memoryEvents  bool
 	linesFrom0    bool
 	columnsFrom0  bool
 	pathsAreURIs  bool

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/internal/effect"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
 )
@@ -19,8 +20,11 @@ func evaluateRead(k *call, a godap.EvaluateArguments) (any, error) {
 		return nil, refuse("evaluate was given no expression")
 	}
 	context := backend.ContextWatch
-	if a.Context == "hover" {
+	switch a.Context {
+	case "hover":
 		context = backend.ContextHover
+	case "clipboard":
+		context = backend.ContextClipboard
 	}
 	if a.FrameId == 0 {
 		return nil, quietly("evaluate needs `frameId`, which says in which rank: take one from stackTrace")
@@ -126,10 +130,23 @@ func (k *call) userFrame(rank int) handle {
 func (k *call) evaluateOne(rank int, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
 	results, err := k.d.Job.Evaluate(k.ctx, rankset.New(rank), req)
 	result, err := oneAnswer(rank, results, err)
+	k.assigned(rankset.New(rank), req)
 	if err == nil {
 		err = k.keepFile(&result, rankset.Set{})
 	}
 	return result, err
+}
+
+// assigned tells the other clients of what the console may have changed: an expression that assigns has, and a command of
+// the debugger's may have.
+func (k *call) assigned(ranks rankset.Set, req backend.EvaluateRequest) {
+	word, _, _ := strings.Cut(req.Expression, " ")
+	if word == "mpipp" || word != "-exec" && effect.Of(req.Expression, false) == "" {
+		return
+	}
+	for rank := range ranks.Each {
+		k.c.changed(rank, 0, 0, k.c)
+	}
 }
 
 // evaluateOn evaluates on a rank set. The answer of a single rank can be opened.
@@ -139,6 +156,7 @@ func (k *call) evaluateOn(ranks rankset.Set, req backend.EvaluateRequest) (any, 
 	if err != nil {
 		return nil, err
 	}
+	k.assigned(ranks, req)
 	files := 0
 	for _, r := range results {
 		if r.Result.File != nil {

@@ -28,7 +28,8 @@ func initialize(k *call, a initializeArguments) (any, error) {
 	c.phase = phaseInitialized
 	c.caps = clientCaps{
 		progress: a.SupportsProgressReporting, variableType: a.SupportsVariableType, paging: a.SupportsVariablePaging,
-		memory: a.SupportsMemoryReferences, invalidated: a.SupportsInvalidatedEvent, cohort: a.SupportsCohortEvents,
+		memory: a.SupportsMemoryReferences, memoryEvents: a.SupportsMemoryEvent,
+		invalidated: a.SupportsInvalidatedEvent, cohort: a.SupportsCohortEvents,
 		linesFrom0:   a.LinesStartAt1 != nil && !*a.LinesStartAt1,
 		columnsFrom0: a.ColumnsStartAt1 != nil && !*a.ColumnsStartAt1,
 		pathsAreURIs: a.PathFormat == "uri",
@@ -63,6 +64,9 @@ func capabilities() protocol.Capabilities {
 			SupportsDataBreakpoints:           true,
 			SupportsTerminateRequest:          true,
 			SupportsReadMemoryRequest:         true,
+			SupportsWriteMemoryRequest:        true,
+			SupportsSetExpression:             true,
+			SupportsClipboardContext:          true,
 			SupportsCancelRequest:             true,
 			SupportsSteppingGranularity:       true,
 			SupportsExceptionFilterOptions:    true,

@@ -82,15 +82,15 @@ func stackTrace(k *call, a godap.StackTraceArguments) (any, error) {
 		if id == 0 {
 			return nil, notStopped("stackTrace was overtaken: rank %d has resumed", rank)
 		}
-		body.StackFrames = append(body.StackFrames, c.stackFrame(id, f, a.Format))
+		body.StackFrames = append(body.StackFrames, c.stackFrame(rank, id, f, a.Format))
 	}
 	return body, nil
 }
 
 // stackFrame is a frame as DAP has it.
-func (c *client) stackFrame(id int, f backend.Frame, format *godap.StackFrameFormat) godap.StackFrame {
+func (c *client) stackFrame(rank, id int, f backend.Frame, format *godap.StackFrameFormat) godap.StackFrame {
 	pc := fmt.Sprintf("%#x", f.PC)
-	out := godap.StackFrame{Id: id, Name: cmp.Or(f.Function, pc), InstructionPointerReference: pc}
+	out := godap.StackFrame{Id: id, Name: cmp.Or(f.Function, pc), InstructionPointerReference: addressReference(rank, f.PC)}
 	if format != nil && format.Parameters {
 		out.Name += "(" + parameters(f.Args, *format) + ")"
 	}

@@ -58,7 +58,7 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 	}
 	req := backend.VariablesRequest{
 		Ref: parent.ref, Filter: a.Filter, Start: a.Start, Count: a.Count,
-		Hex: a.Format != nil && a.Format.Hex,
+		Hex: a.Format != nil && a.Format.Hex, Addresses: c.caps.memory,
 	}
 	bounded := req.Count == 0 && !c.caps.paging
 	if bounded {
@@ -93,7 +93,7 @@ func (c *client) variable(at handle, v backend.Variable) godap.Variable {
 	out := godap.Variable{
 		Name: v.Name, Value: v.Value, EvaluateName: v.EvaluateName,
 		VariablesReference: c.view.reference(at.moment, at.frame, v.Ref), NamedVariables: v.Named, IndexedVariables: v.Indexed,
-		MemoryReference: c.memoryReference(at.rank, v.Address),
+		MemoryReference: c.memoryReference(at.rank, v),
 	}
 	if c.caps.variableType {
 		out.Type = v.Type
@@ -116,17 +116,51 @@ func setVariable(k *call, a godap.SetVariableArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.invalidateVariables(parent.rank)
+	c.changed(parent.rank, v.Address, largest, c)
 	return godap.SetVariableResponseBody{
 		Value: v.Value, Type: v.Type, VariablesReference: c.view.reference(parent.moment, parent.frame, v.Ref),
 		NamedVariables: v.Named, IndexedVariables: v.Indexed,
 	}, nil
 }
 
-// invalidateVariables tells the other clients that values of a rank have changed; this one knows it from its answer.
-func (c *client) invalidateVariables(rank int) {
+// setExpression assigns to what an expression stands for in a frame.
+func setExpression(k *call, a godap.SetExpressionArguments) (any, error) {
+	c := k.c
+	if a.FrameId == 0 {
+		return nil, refuse("setExpression needs `frameId`, which says in which rank: take one from stackTrace")
+	}
+	frame, err := c.view.frame(a.FrameId)
+	if err != nil {
+		return nil, err
+	}
+	v, err := onRank(k, frame.rank, func(b backend.Backend) (backend.Variable, error) {
+		return b.SetVariable(k.ctx,
+			backend.SetVariableRequest{Frame: frame.frame, Name: a.Expression, Value: a.Value})
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.changed(frame.rank, v.Address, largest, c)
+	shown := c.variable(frame, v)
+	return godap.SetExpressionResponseBody{
+		Value: shown.Value, Type: shown.Type, PresentationHint: shown.PresentationHint,
+		VariablesReference: shown.VariablesReference, NamedVariables: shown.NamedVariables,
+		IndexedVariables: shown.IndexedVariables,
+	}, nil
+}
+
+// largest is the size of the largest value that can be assigned at once, in bytes.
+const largest = 16
+
+// changed tells clients that values of a rank have changed, and that so many bytes at an address have, if that is not 0;
+// asker knows the values from its answer.
+func (c *client) changed(rank int, address uint64, bytes int, asker *client) {
 	for _, other := range c.debuggee().everyone() {
-		if other != c && other.caps.invalidated {
+		if address != 0 && other.caps.memoryEvents {
+			other.event("memory",
+				godap.MemoryEventBody{MemoryReference: addressReference(rank, address), Count: bytes})
+		}
+		if other != asker && other.caps.invalidated {
 			other.event("invalidated", godap.InvalidatedEventBody{
 				Areas: []godap.InvalidatedAreas{"variables"}, ThreadId: protocol.ThreadID(rank, 1),
 			})
@@ -151,15 +185,22 @@ func aboutRank(rank int, err error) error {
 	return fmt.Errorf("rank %d: %w", rank, err)
 }
 
-// memoryReference names an address of a rank: "3@0x7ffe10". Clients give it back to readMemory as it is.
-func (c *client) memoryReference(rank int, address uint64) string {
+// addressReference names an address of a rank: "3@0x7ffe10". Clients give it back to readMemory as it is.
+func addressReference(rank int, address uint64) string { return fmt.Sprintf("%d@%#x", rank, address) }
+
+// memoryReference is what a pointer points to, or where a variable is; "" for a client that does not want it.
+func (c *client) memoryReference(rank int, v backend.Variable) string {
+	address := v.Address
+	if v.Pointer {
+		address = v.Number
+	}
 	if address == 0 || !c.caps.memory {
 		return ""
 	}
-	return fmt.Sprintf("%d@%#x", rank, address)
+	return addressReference(rank, address)
 }
 
-// parseMemoryReference is the inverse of memoryReference.
+// parseMemoryReference is the inverse of addressReference.
 func parseMemoryReference(text string, ranks int) (rank int, address uint64, err error) {
 	number, hex, _ := strings.Cut(text, "@")
 	rank, rankErr := strconv.Atoi(number)
@@ -171,20 +212,44 @@ func parseMemoryReference(text string, ranks int) (rank int, address uint64, err
 	return rank, address, nil
 }
 
+// address is a memory reference with an offset, in bytes.
+func (k *call) address(reference string, offset int) (rank int, address uint64, err error) {
+	rank, address, err = parseMemoryReference(reference, k.d.Job.Ranks())
+	if err == nil && (offset < 0 && uint64(-int64(offset)) > address || offset > 0 && address > math.MaxUint64-uint64(offset)) {
+		err = refuse("%s cannot start at offset %d of %s: no such address", k.asked, offset, reference)
+	}
+	return rank, address + uint64(int64(offset)), err
+}
+
+func writeMemory(k *call, a godap.WriteMemoryArguments) (any, error) {
+	rank, address, err := k.address(a.MemoryReference, a.Offset)
+	if err != nil {
+		return nil, err
+	}
+	data, err := base64.StdEncoding.DecodeString(a.Data)
+	if err != nil || len(data) > maxMemory {
+		return nil, refuse("writeMemory needs `data`, at most %d bytes in base64: %s", maxMemory, quoteShort(a.Data))
+	}
+	if len(data) == 0 {
+		return godap.WriteMemoryResponseBody{}, nil
+	}
+	if _, err := onRank(k, rank, func(b backend.Backend) (any, error) {
+		return nil, b.WriteMemory(k.ctx, backend.WriteMemoryRequest{Addr: address, Data: data})
+	}); err != nil {
+		return nil, err
+	}
+	k.c.changed(rank, address, len(data), nil)
+	return godap.WriteMemoryResponseBody{BytesWritten: len(data)}, nil
+}
+
 func readMemory(k *call, a godap.ReadMemoryArguments) (any, error) {
-	d := k.d
-	rank, address, err := parseMemoryReference(a.MemoryReference, d.Job.Ranks())
+	rank, address, err := k.address(a.MemoryReference, a.Offset)
 	if err != nil {
 		return nil, err
 	}
 	if a.Count < 0 || a.Count > maxMemory {
 		return nil, refuse("readMemory cannot give %d bytes: ask for 0 to %d at once", a.Count, maxMemory)
 	}
-	switch {
-	case a.Offset < 0 && uint64(-int64(a.Offset)) > address, a.Offset > 0 && address > math.MaxUint64-uint64(a.Offset):
-		return nil, refuse("readMemory cannot start at offset %d of %s: no such address", a.Offset, a.MemoryReference)
-	}
-	address += uint64(int64(a.Offset))
 	body := godap.ReadMemoryResponseBody{Address: fmt.Sprintf("%#x", address)}
 	if a.Count == 0 {
 		return body, nil

@@ -82,6 +82,11 @@ func (r *remote) ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, er
 	return ask[[]byte](ctx, r, "Reading the memory of", wire.ReadMemory{Addr: addr, N: n})
 }
 
+func (r *remote) WriteMemory(ctx context.Context, req backend.WriteMemoryRequest) error {
+	_, err := r.do(ctx, "Writing to the memory of", req)
+	return err
+}
+
 func (r *remote) Control(ctx context.Context, req backend.ControlRequest) (backend.ControlState, error) {
 	body, err := r.client.Call(ctx, wire.Control{ControlRequest: req})
 	return wire.As[backend.ControlState](body, err)

@@ -43,6 +43,7 @@ type Engine interface {
 	Scopes(ctx context.Context, frame backend.FrameID) ([]backend.Scope, error)
 	Variables(ctx context.Context, req backend.VariablesRequest) ([]backend.Variable, error)
 	SetVariable(ctx context.Context, req backend.SetVariableRequest) (backend.Variable, error)
+	WriteMemory(ctx context.Context, req backend.WriteMemoryRequest) error
 }
 
 // Backend gives an Engine its requests. A backend embeds it and adds Kill (see KillBy). The control block and the

@@ -55,6 +55,13 @@ func (b *Backend) SetVariable(ctx context.Context, req backend.SetVariableReques
 	return stopped(ctx, b, "set a variable", b.engine.SetVariable, req)
 }
 
+func (b *Backend) WriteMemory(ctx context.Context, req backend.WriteMemoryRequest) error {
+	_, err := stopped(ctx, b, "write memory", func(ctx context.Context, req backend.WriteMemoryRequest) (any, error) {
+		return nil, b.engine.WriteMemory(ctx, req)
+	}, req)
+	return err
+}
+
 func (b *Backend) ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, error) {
 	return call(ctx, b, func(ctx context.Context, n int) ([]byte, error) { return b.engine.ReadMemory(ctx, addr, n) },
 		n)

@@ -2,6 +2,8 @@ package delve
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -78,6 +80,17 @@ func (o *owner) FrameAt(_ context.Context, id backend.FrameID) (backend.Frame, e
 		return backend.Frame{}, err
 	}
 	return o.frame(max(id.Thread, 1), id.Level, raw[0]), nil
+}
+
+func (o *owner) WriteMemory(_ context.Context, req backend.WriteMemoryRequest) error {
+	n, err := o.target().Memory().WriteMemory(req.Addr, req.Data)
+	if err == nil && n < len(req.Data) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return fmt.Errorf("%d bytes cannot be written at %#x: %w", len(req.Data), req.Addr, err)
+	}
+	return nil
 }
 
 func (o *owner) ReadMemory(_ context.Context, addr uint64, n int) ([]byte, error) {

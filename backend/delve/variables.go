@@ -247,6 +247,7 @@ func number(v *proc.Variable) (uint64, bool) {
 func (o *owner) show(at backend.FrameID, name, expr string, v *proc.Variable, hex bool) backend.Variable {
 	out := backend.Variable{Name: name, Value: text(v), Type: v.TypeString(), EvaluateName: expr, Address: address(v)}
 	out.Number, out.HasNumber = number(v)
+	out.Pointer = out.HasNumber && (v.Kind == reflect.Ptr || v.Kind == reflect.UnsafePointer)
 	if v.Unreadable != nil {
 		out.ReadOnly = true
 		return out
@@ -380,6 +381,9 @@ func (o *owner) deeper(at backend.FrameID, v *proc.Variable, expr string) *proc.
 }
 
 func (o *owner) SetVariable(ctx context.Context, req backend.SetVariableRequest) (backend.Variable, error) {
+	if req.Ref == 0 {
+		return o.assign(req.Frame, req.Name, req)
+	}
 	n, err := o.refs.Get(req.Ref)
 	if err != nil {
 		return backend.Variable{}, err
@@ -395,20 +399,24 @@ func (o *owner) SetVariable(ctx context.Context, req backend.SetVariableRequest)
 		if v.EvaluateName == "" || v.ReadOnly {
 			break
 		}
-		scope, err := o.scope(n.frame)
-		if err != nil {
-			return backend.Variable{}, err
-		}
-		if err := scope.SetVariable(v.EvaluateName, req.Value); err != nil {
-			return backend.Variable{}, fmt.Errorf("%s cannot be set to %s: %w", req.Name, req.Value, err)
-		}
-		now, err := o.value(n.frame, v.EvaluateName) // in a new scope, which has not read the frame yet
-		if err != nil {
-			return backend.Variable{}, err
-		}
-		return o.show(n.frame, req.Name, v.EvaluateName, now, false), nil
+		return o.assign(n.frame, v.EvaluateName, req)
 	}
 	return backend.Variable{}, fmt.Errorf("there is no variable %q that can be set here", req.Name)
+}
+
+func (o *owner) assign(at backend.FrameID, expr string, req backend.SetVariableRequest) (backend.Variable, error) {
+	scope, err := o.scope(at)
+	if err != nil {
+		return backend.Variable{}, err
+	}
+	if err := scope.SetVariable(expr, req.Value); err != nil {
+		return backend.Variable{}, fmt.Errorf("%s cannot be set to %s: %w", req.Name, req.Value, err)
+	}
+	now, err := o.value(at, expr) // in a new scope, which has not read the frame yet
+	if err != nil {
+		return backend.Variable{}, err
+	}
+	return o.show(at, req.Name, expr, now, false), nil
 }
 
 var printCommand = regexp.MustCompile(`^(?:p|print)(?:\s+(.*))$`)

@@ -94,9 +94,6 @@ func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, 
 	if m := printCommand.FindStringSubmatch(expr); len(m) == 3 && m[2] != "" {
 		format, expr = m[1], m[2]
 	}
-	if req.Hex && format == "" {
-		format = "/x"
-	}
 	text, expr, err := named(ctx, o, req.Frame, expr, func(expr string) (string, error) {
 		return o.consoleIn(ctx, req.Frame, "print -- "+format+" "+expr)
 	})
@@ -116,7 +113,17 @@ func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, 
 		return e, nil //nolint:nilerr // the value is there; only its structure is not
 	}
 	n.fortran = o.isFortran(ctx, req.Frame)
-	s := o.show(ctx, n, expr, v, false)
+	s := o.show(ctx, n, expr, v, form{hex: format == "" && req.Hex, addresses: true})
+	if format == "" && req.Hex {
+		switch {
+		case v.children == 0:
+			e.Text, e.Value = s.Value, s.Value
+		case isArray(v) && !floating.MatchString(v.typ):
+			if hex, err := o.consoleIn(ctx, req.Frame, "output/x "+m[1]); err == nil {
+				e.Text, e.Value = hex, hex
+			}
+		}
+	}
 	s.Value, s.EvaluateName = e.Value, expr
 	e.Variable = s
 	return e, nil
@@ -147,9 +154,12 @@ func (o *owner) evaluateQuietly(ctx context.Context, req backend.EvaluateRequest
 			return backend.EvaluateResult{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
 		}
 	}
-	s := o.show(ctx, &node{frame: req.Frame, fortran: fortran}, expr, v, req.Hex)
-	if a, err := o.value(ctx, req.Frame, "&("+expr+")"); err == nil {
-		s.Address, _ = cli.Number(a)
+	s := o.show(ctx, &node{frame: req.Frame, fortran: fortran}, expr, v, form{hex: req.Hex})
+	s.Address = o.addressOf(ctx, req.Frame, expr)
+	if req.Context == backend.ContextClipboard && s.Ref != 0 {
+		if whole, err := o.value(ctx, req.Frame, expr); err == nil {
+			s.Value = whole
+		}
 	}
 	return backend.EvaluateResult{Variable: s, Text: s.Value}, nil
 }

@@ -38,6 +38,20 @@ func (o *owner) ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, err
 	return data, nil
 }
 
+// WriteMemory writes through gdb, which knows where it has put its own traps into the code.
+func (o *owner) WriteMemory(ctx context.Context, req backend.WriteMemoryRequest) error {
+	if err := o.notCore("write memory"); err != nil {
+		return err
+	}
+	o.stale = true
+	_, err := o.send(ctx, gdbmi.Cmd("data-write-memory-bytes", fmt.Sprintf("%#x", req.Addr),
+		hex.EncodeToString(req.Data)))
+	if refusedByGdb(err) {
+		return fmt.Errorf("%d bytes cannot be written at %#x: %s", len(req.Data), req.Addr, message(err))
+	}
+	return err
+}
+
 func (o *owner) readMemoryByGdb(ctx context.Context, addr uint64, n int) ([]byte, error) {
 	r, err := o.send(ctx, gdbmi.Cmd("data-read-memory-bytes", fmt.Sprintf("%#x", addr), fmt.Sprint(n)))
 	if err != nil {

@@ -86,6 +86,14 @@ func readNames(r gdbmi.Record) ([]localName, error) {
 	return names, f.Err()
 }
 
+// form says how variables are to be shown.
+type form struct {
+	hex       bool
+	addresses bool // they have Address
+}
+
+func formOf(req backend.VariablesRequest) form { return form{req.Hex, req.Addresses} }
+
 func (o *owner) Variables(ctx context.Context, req backend.VariablesRequest) ([]backend.Variable, error) {
 	n, err := o.refs.Get(req.Ref)
 	if err != nil {
@@ -129,7 +137,7 @@ func (o *owner) frameVariables(ctx context.Context, n *node, req backend.Variabl
 	for _, l := range names[first:last] {
 		s := backend.Variable{Name: l.name + " (shadowed)", Value: l.value, ReadOnly: true}
 		if !l.shadowed {
-			if s, err = o.part(ctx, n, l.name, l.name, req.Hex); err != nil {
+			if s, err = o.part(ctx, n, l.name, l.name, formOf(req)); err != nil {
 				return nil, err
 			}
 		}
@@ -139,7 +147,7 @@ func (o *owner) frameVariables(ctx context.Context, n *node, req backend.Variabl
 }
 
 // part shows what an expression names within n, or why it cannot be read; the error is for a gdb that does not answer.
-func (o *owner) part(ctx context.Context, n *node, name, expr string, hex bool) (backend.Variable, error) {
+func (o *owner) part(ctx context.Context, n *node, name, expr string, as form) (backend.Variable, error) {
 	v, err := o.createVar(ctx, n.frame, expr)
 	if s, ok := unreadable(name, err); ok {
 		return s, nil
@@ -148,7 +156,7 @@ func (o *owner) part(ctx context.Context, n *node, name, expr string, hex bool) 
 		return backend.Variable{}, err
 	}
 	n.kids[name] = v.name
-	return o.show(ctx, n, name, v, hex), nil
+	return o.show(ctx, n, name, v, as), nil
 }
 
 // unreadable shows gdb's refusal in the place of a value.
@@ -169,9 +177,9 @@ func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequ
 		var out []backend.Variable
 		var err error
 		if _, _, ok := elementExpr(n.v, n.fortran, 0); ok && n.v.children > manyChildren {
-			out, err = o.elements(ctx, n, from, to, req.Hex)
+			out, err = o.elements(ctx, n, from, to, formOf(req))
 		} else {
-			out, err = o.listed(ctx, n, from, to, req.Hex)
+			out, err = o.listed(ctx, n, from, to, formOf(req))
 		}
 		if rest > 0 && err == nil {
 			out = append(out, base.More(rest))
@@ -188,20 +196,20 @@ func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequ
 		from = -1
 	}
 	if n.v.dynamic || from < 0 {
-		return o.listed(ctx, n, from, to, req.Hex)
+		return o.listed(ctx, n, from, to, formOf(req))
 	}
 	// Access specifiers are spread out, so positions here are not gdb's: list all and cut.
-	out, err := o.listed(ctx, n, -1, -1, req.Hex)
+	out, err := o.listed(ctx, n, -1, -1, formOf(req))
 	lo, hi := base.Page(req.Start, req.Count, len(out))
 	return out[lo:hi], err
 }
 
 // elements shows a page of a long array, each element by an expression of its own.
-func (o *owner) elements(ctx context.Context, n *node, from, to int, hex bool) ([]backend.Variable, error) {
+func (o *owner) elements(ctx context.Context, n *node, from, to int, as form) ([]backend.Variable, error) {
 	out := make([]backend.Variable, 0, to-from)
 	for i := from; i < to; i++ {
 		name, expr, _ := elementExpr(n.v, n.fortran, i)
-		s, err := o.part(ctx, n, name, expr, hex)
+		s, err := o.part(ctx, n, name, expr, as)
 		if err != nil {
 			return nil, err
 		}
@@ -211,7 +219,7 @@ func (o *owner) elements(ctx context.Context, n *node, from, to int, hex bool) (
 }
 
 // listed shows the children from (inclusive) to (exclusive) as gdb lists them; -1: all.
-func (o *owner) listed(ctx context.Context, n *node, from, to int, hex bool) ([]backend.Variable, error) {
+func (o *owner) listed(ctx context.Context, n *node, from, to int, as form) ([]backend.Variable, error) {
 	c := gdbmi.Cmd("var-list-children", "--all-values", n.v.name)
 	if from >= 0 {
 		c = c.Opt(strconv.Itoa(from), strconv.Itoa(to))
@@ -234,12 +242,12 @@ func (o *owner) listed(ctx context.Context, n *node, from, to int, hex bool) ([]
 		return nil, err
 	}
 	if n.v.hint == "map" {
-		return o.mapEntries(ctx, n, kids, hex), nil
+		return o.mapEntries(ctx, n, kids, as), nil
 	}
 	for i, v := range kids {
 		if v.typ == "" && v.value == "" && isAccess(exps[i]) {
 			inner := &node{kind: object, frame: n.frame, fortran: n.fortran, v: v, kids: n.kids}
-			members, err := o.listed(ctx, inner, -1, -1, hex)
+			members, err := o.listed(ctx, inner, -1, -1, as)
 			if err != nil {
 				return nil, err
 			}
@@ -254,7 +262,7 @@ func (o *owner) listed(ctx context.Context, n *node, from, to int, hex bool) ([]
 		}
 		name := strings.Trim(exps[i], "[]")
 		n.kids[name] = v.name
-		out = append(out, o.show(ctx, n, name, v, hex))
+		out = append(out, o.show(ctx, n, name, v, as))
 	}
 	return out, nil
 }
@@ -262,12 +270,12 @@ func (o *owner) listed(ctx context.Context, n *node, from, to int, hex bool) ([]
 func isAccess(exp string) bool { return exp == "public" || exp == "private" || exp == "protected" }
 
 // mapEntries pairs the children of a map, which gdb gives as key, value, key, value.
-func (o *owner) mapEntries(ctx context.Context, n *node, kids []varobj, hex bool) []backend.Variable {
+func (o *owner) mapEntries(ctx context.Context, n *node, kids []varobj, as form) []backend.Variable {
 	var out []backend.Variable
 	for i := 0; i+1 < len(kids); i += 2 {
 		name := "[" + kids[i].value + "]"
 		n.kids[name] = kids[i+1].name
-		out = append(out, o.show(ctx, n, name, kids[i+1], hex))
+		out = append(out, o.show(ctx, n, name, kids[i+1], as))
 	}
 	return out
 }
@@ -317,12 +325,26 @@ func (o *owner) SetVariable(ctx context.Context, req backend.SetVariableRequest)
 	if err := o.notCore("set a variable"); err != nil {
 		return backend.Variable{}, err
 	}
+	refused := func(err error) (backend.Variable, error) {
+		return backend.Variable{}, fmt.Errorf("%s cannot be set to %s: %s", req.Name, req.Value, message(err))
+	}
+	if req.Ref == 0 {
+		v, err := o.createVar(ctx, req.Frame, req.Name)
+		if err != nil {
+			return refused(err)
+		}
+		r, err := o.send(ctx, gdbmi.Cmd("var-assign", v.name, req.Value))
+		if err != nil {
+			return refused(err)
+		}
+		o.stale = true
+		v.value = r.Fields().OptString("value")
+		n := &node{frame: req.Frame, fortran: o.isFortran(ctx, req.Frame)}
+		return o.show(ctx, n, req.Name, v, form{addresses: true}), nil
+	}
 	n, err := o.refs.Get(req.Ref)
 	if err != nil {
 		return backend.Variable{}, err
-	}
-	refused := func(err error) (backend.Variable, error) {
-		return backend.Variable{}, fmt.Errorf("%s cannot be set to %s: %s", req.Name, req.Value, message(err))
 	}
 	if n.kind == registers {
 		if _, err := o.value(ctx, n.frame, "$"+req.Name+" = ("+req.Value+")"); err != nil {
@@ -347,5 +369,9 @@ func (o *owner) SetVariable(ctx context.Context, req backend.SetVariableRequest)
 	}
 	o.stale = true
 	f := r.Fields()
-	return backend.Variable{Name: req.Name, Value: f.String("value")}, f.Err()
+	v := backend.Variable{Name: req.Name, Value: f.String("value")}
+	if r, err := o.send(ctx, gdbmi.Cmd("var-info-path-expression", name)); err == nil {
+		v.Address = o.addressOf(ctx, n.frame, r.Fields().OptString("path_expr"))
+	}
+	return v, f.Err()
 }

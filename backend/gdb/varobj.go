@@ -115,7 +115,9 @@ var (
 	nullPointer = regexp.MustCompile(`^(\(.*\) )?0x0$`)
 	// the value of an integer or a pointer
 	numberText = regexp.MustCompile(`^(\(.*\) )?(0x[0-9a-f]+|-?\d+)( |$)`)
-	floating   = regexp.MustCompile(`float|double|real|complex`)
+	// of those, a pointer's
+	pointerText = regexp.MustCompile(`^(\(.*\) )?0x`)
+	floating    = regexp.MustCompile(`^[^*]*(float|double|real|complex)[^*]*$`) // and no pointer to one
 )
 
 func isArray(v varobj) bool {
@@ -123,15 +125,20 @@ func isArray(v varobj) bool {
 }
 
 // show turns a variable object into a variable, with a Ref if it has children.
-func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bool) backend.Variable {
-	if hex && v.name != "" && v.children == 0 && !v.dynamic {
+func (o *owner) show(ctx context.Context, n *node, name string, v varobj, as form) backend.Variable {
+	number := !v.dynamic && numberText.MatchString(v.value) && !floating.MatchString(v.typ)
+	pointer := number && pointerText.MatchString(v.value)
+	if as.hex && v.name != "" && number && v.children == 0 {
 		if r, err := o.send(ctx, gdbmi.Cmd("var-set-format", v.name, "hexadecimal")); err == nil {
 			v.value = r.Fields().OptString("value")
 		}
 	}
-	s := backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr}
-	if !v.dynamic && numberText.MatchString(v.value) && !floating.MatchString(v.typ) {
+	s := backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr, Pointer: pointer}
+	if number {
 		s.Number, s.HasNumber = cli.Number(v.value)
+	}
+	if as.addresses && !pointer && v.expr != "" {
+		s.Address = o.addressOf(ctx, n.frame, v.expr)
 	}
 	switch {
 	case v.value == "" && !v.dynamic && v.expr != "":
@@ -146,10 +153,10 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 		if text, err := o.value(ctx, n.frame, v.expr); err == nil {
 			s.Value = text
 		}
-	case v.dynamic && v.value == "{...}" && v.expr != "":
+	case v.value == "{...}" && v.expr != "":
 		if text, err := o.value(ctx, n.frame, v.expr); err == nil {
 			s.Value = brief(text)
-			if m := ofLength.FindStringSubmatch(text); m != nil && v.hint == "array" {
+			if m := ofLength.FindStringSubmatch(text); m != nil && v.dynamic && v.hint == "array" {
 				s.Indexed, _ = strconv.Atoi(m[1])
 			}
 		}
@@ -165,6 +172,16 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 		s.Named = v.children
 	}
 	return s
+}
+
+// addressOf is where an expression's value is in memory; 0: it is not there.
+func (o *owner) addressOf(ctx context.Context, at backend.FrameID, expr string) uint64 {
+	text, err := o.value(ctx, at, "&("+expr+")")
+	if err != nil {
+		return 0
+	}
+	addr, _ := cli.Number(text)
+	return addr
 }
 
 const briefMost = 160

@@ -16,7 +16,7 @@ func InitializeArguments() map[string]any {
 		"pathFormat":           "path",
 		"supportsVariableType": true, "supportsVariablePaging": true, "supportsProgressReporting": true,
 		"supportsMemoryReferences": true,
-		"supportsInvalidatedEvent": true, "supportsCohortEvents": true,
+		"supportsInvalidatedEvent": true, "supportsMemoryEvent": true, "supportsCohortEvents": true,
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 	SetVariable    Method = "SetVariable"
 	Evaluate       Method = "Evaluate"
 	ReadMemory     Method = "ReadMemory"
+	WriteMemory    Method = "WriteMemory"
 	Control        Method = "Control"
 	Input          Method = "Input"
 	Kill           Method = "Kill"
@@ -61,6 +62,7 @@ type Fake struct {
 	OnVariables   func(backend.VariablesRequest) (backend.VariablesResult, error)
 	OnSetVariable func(backend.SetVariableRequest) (backend.Variable, error)
 	OnReadMemory  func(addr uint64, n int) ([]byte, error)
+	OnWriteMemory func(backend.WriteMemoryRequest) error
 
 	w     *World
 	hooks map[Method]func(context.Context) error

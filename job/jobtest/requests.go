@@ -218,6 +218,19 @@ func (f *Fake) ReadMemory(ctx context.Context, addr uint64, n int) (out []byte, 
 	return out, err
 }
 
+// WriteMemory implements backend.Backend.
+func (f *Fake) WriteMemory(ctx context.Context, req backend.WriteMemoryRequest) error {
+	return f.request(ctx, WriteMemory, req, true, func() error {
+		if err := f.mustStand("write memory"); err != nil {
+			return err
+		}
+		if f.OnWriteMemory == nil {
+			return fmt.Errorf("cannot access memory at address %#x", req.Addr)
+		}
+		return f.OnWriteMemory(req)
+	})
+}
+
 // Control implements backend.Backend.
 func (f *Fake) Control(ctx context.Context, req backend.ControlRequest) (s backend.ControlState, err error) {
 	err = f.request(ctx, Control, req, false, func() error {

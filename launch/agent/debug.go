@@ -197,6 +197,8 @@ func ask(ctx context.Context, b backend.Backend, request any) (any, error) {
 		return b.SetVariable(ctx, req)
 	case backend.EvaluateRequest:
 		return b.Evaluate(ctx, req)
+	case backend.WriteMemoryRequest:
+		return nil, b.WriteMemory(ctx, req)
 	case wire.ReadMemory:
 		return b.ReadMemory(ctx, req.Addr, req.N)
 	case wire.Command:

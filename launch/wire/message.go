@@ -66,6 +66,7 @@ func init() {
 		backend.StackTraceRequest{},
 		backend.VariablesRequest{},
 		backend.SetVariableRequest{},
+		backend.WriteMemoryRequest{},
 		backend.EvaluateRequest{},
 		backend.LaunchResult{},
 		[]backend.Breakpoint{},

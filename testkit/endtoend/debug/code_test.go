@@ -1,7 +1,12 @@
 package debug
 
 import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,4 +111,122 @@ func TestDAPDataBreakpoints(t *testing.T) {
 	e.Continue(1)
 	e.Expect(daptest.Output("stdout", "[1] rank 1: 24 69\n"))
 	e.ends(0)
+}
+
+// What memory references name can be read and written, and whoever shows values of it is told.
+func TestDAPMemory(t *testing.T) {
+	t.Parallel()
+	e, source := code(t, "filled")
+	frame := e.user(1)
+	read := func(reference string, offset, count int) []byte {
+		t.Helper()
+		var body godap.ReadMemoryResponseBody
+		e.Do("readMemory", godap.ReadMemoryArguments{MemoryReference: reference, Offset: offset, Count: count}, &body)
+		data, err := base64.StdEncoding.DecodeString(body.Data)
+		if err != nil || len(data) != count {
+			t.Fatalf("%d bytes of %d at %s%+d: %v", len(data), count, reference, offset, err)
+		}
+		return data
+	}
+	double := func(data []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(data)) }
+	changed := func(reference string, offset uint64, count int) daptest.Expectation {
+		rank, _, _ := strings.Cut(reference, "@")
+		want := fmt.Sprintf("%s@%#x", rank, addressOf(t, reference)+offset)
+		return daptest.That("memory at "+want, func(event daptest.Event) (daptest.Verdict, string) {
+			var body godap.MemoryEventBody
+			if event.Name != "memory" || event.Decode(&body) != nil || body.MemoryReference != want ||
+				body.Count != count {
+				return daptest.NotYet, ""
+			}
+			return daptest.Met, ""
+		})
+	}
+	arguments, _ := e.locals(frame.Id, "Arguments")
+	locals, ref := e.locals(frame.Id, "Locals")
+	where, sum := arguments["where"].MemoryReference, locals["sum"].MemoryReference
+	if got := double(read(where, 16, 8)); got != 3 { // where the pointer points to
+		t.Errorf("where[2] is %g", got)
+	}
+	if got := double(read(sum, 0, 8)); got != 36 || !strings.HasPrefix(sum, "1@0x") {
+		t.Errorf("sum at %s is %g", sum, got)
+	}
+	if code := read(frame.InstructionPointerReference, -1, 2); len(code) != 2 {
+		t.Errorf("the code is %x", code)
+	}
+	data := binary.LittleEndian.AppendUint64(nil, math.Float64bits(-2.5))
+	var written godap.WriteMemoryResponseBody
+	e.Do("writeMemory", godap.WriteMemoryArguments{
+		MemoryReference: where, Offset: 16, Data: base64.StdEncoding.EncodeToString(data),
+	}, &written)
+	e.Expect(changed(where, 16, 8), daptest.Named("invalidated"))
+	if got := e.evaluate("where[2]", "watch", frame.Id); got.Result != "-2.5" || written.BytesWritten != 8 ||
+		!strings.HasSuffix(got.MemoryReference, strconv.FormatUint(addressOf(t, where)+16, 16)) {
+		t.Errorf("after %+v where[2] is %+v", written, got)
+	}
+	e.Do("setVariable", godap.SetVariableArguments{VariablesReference: ref, Name: "sum", Value: "1.25"}, nil)
+	e.Expect(changed(sum, 0, 16))
+	var set godap.SetExpressionResponseBody
+	e.Do("setExpression", godap.SetExpressionArguments{Expression: "grid[3]", Value: "sum * 2", FrameId: frame.Id}, &set)
+	e.Expect(changed(where, 24, 16))
+	if got := double(read(where, 24, 8)); got != 2.5 || set.Value != "2.5" || set.Type != "double" {
+		t.Errorf("grid[3] was set to %+v, and is %g", set, got)
+	}
+	for _, bad := range []struct {
+		command   string
+		arguments any
+		why       string
+	}{
+		{"setExpression", godap.SetExpressionArguments{Expression: "sum + 1", Value: "2", FrameId: frame.Id}, "not editable"},
+		{"setExpression", godap.SetExpressionArguments{Expression: "sum", Value: "2"}, "frameId"},
+		{"writeMemory", godap.WriteMemoryArguments{MemoryReference: "1@0x10", Data: "AAAA"}, "3 bytes cannot be written at 0x10"},
+		{"writeMemory", godap.WriteMemoryArguments{MemoryReference: "7@0x10", Data: "AAAA"}, "no memory reference"},
+		{"writeMemory", godap.WriteMemoryArguments{MemoryReference: where, Data: "?"}, "base64"},
+	} {
+		e.Refused(bad.command, bad.arguments, bad.why)
+	}
+
+	// Structures say what is in them, numbers of the floating kind stay what they are in hexadecimal.
+	e.SetBreakpoints(source, markLine(t, source, "mark: round"))
+	e.Continue(1)
+	e.Expect(stops("breakpoint", 0, 1)...)
+	frame = e.user(1)
+	const whole = "{id = 7, values = {0.5, 1.5, 2.5, 3.5}, inner = {count = 3, weight = 0.25}}"
+	for _, asker := range []string{"watch", "clipboard"} {
+		if got := e.evaluate("sample", asker, frame.Id); got.Result != whole {
+			t.Errorf("%s: %+v", asker, got)
+		}
+	}
+	sample := e.evaluate("sample", "watch", frame.Id).VariablesReference
+	for _, v := range e.variables(godap.VariablesArguments{
+		VariablesReference: sample, Format: &godap.ValueFormat{Hex: true},
+	}) {
+		want := map[string]string{"id": "0x7", "inner": "{count = 3, weight = 0.25}", "values": "[4]"}[v.Name]
+		if v.Value != want {
+			t.Errorf("%+v, want %s", v, want)
+		}
+	}
+	for expression, want := range map[string]string{"sample.inner.weight": "0.25", "sample.id": "0x7", "sum": "1.25"} {
+		for _, asker := range []string{"watch", "repl"} {
+			var got godap.EvaluateResponseBody
+			e.Do("evaluate", godap.EvaluateArguments{
+				Expression: expression, Context: asker, FrameId: frame.Id, Format: &godap.ValueFormat{Hex: true},
+			}, &got)
+			if got.Result != want {
+				t.Errorf("%s: %s is %+v, want %s", asker, expression, got, want)
+			}
+		}
+	}
+	e.Do("terminate", struct{}{}, nil)
+	e.Expect(daptest.Terminated())
+	e.Disconnect()
+}
+
+func addressOf(t *testing.T, reference string) uint64 {
+	t.Helper()
+	_, text, _ := strings.Cut(reference, "@")
+	address, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
 }

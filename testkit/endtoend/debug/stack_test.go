@@ -37,7 +37,7 @@ func TestDAPCallIsOneFrame(t *testing.T) {
 			t.Errorf("other is %q in exchange", got.Result)
 		}
 		for _, f := range frames[1:3] {
-			if got := e.evaluate("$pc", "hover", f.Id); !strings.Contains(got.Result, f.InstructionPointerReference) {
+			if got := e.evaluate("$pc", "hover", f.Id); !strings.Contains(got.Result, pc(f)) {
 				t.Errorf("%s is at %s, and its $pc is %s", f.Name, f.InstructionPointerReference, got.Result)
 			}
 		}
@@ -55,4 +55,10 @@ func TestDAPCallIsOneFrame(t *testing.T) {
 		e.Expect(daptest.Terminated())
 		e.Disconnect()
 	})
+}
+
+// pc is the address of a frame's instruction.
+func pc(f godap.StackFrame) string {
+	_, address, _ := strings.Cut(f.InstructionPointerReference, "@")
+	return address
 }
