@@ -95,6 +95,9 @@ type LaunchRequest struct {
 	// the file holds. It is stopped for ever: Resume, SetVariable and Input are a *StateError, and breakpoints are not
 	// verified. The stop's reason is ReasonSignal if a signal ended it, else ReasonCore.
 	Core string
+	// Attach, if not 0, is the process id of a rank that runs already: it is stopped where it is, with ReasonPause, and
+	// Kill lets it go on as if nothing had been.
+	Attach int
 }
 
 // LaunchResult tells of the rank at entry.

@@ -143,6 +143,13 @@ func (d *debuggee) end(why string) {
 	}
 }
 
+// terminate ends ranks that would be left running.
+func (d *debuggee) terminate() {
+	if d.Terminate != nil {
+		d.Terminate()
+	}
+}
+
 // ended tells whether the job is over, and why.
 func (d *debuggee) ended() (bool, string) {
 	d.srv.mu.Lock()
@@ -255,6 +262,7 @@ func (d *debuggee) exitStatus() int {
 	}
 	for _, r := range ranks {
 		switch {
+		case r.State == job.Lost && d.Attached: // another's
 		case r.State == job.Lost:
 			return 1
 		case r.State == job.Exited && r.Exit.Signal != "":

@@ -109,10 +109,6 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 	if err := checkLaunch(a); err != nil {
 		return nil, err
 	}
-	d, err := c.srv.claim()
-	if err != nil {
-		return nil, err
-	}
 	for _, key := range unknownKeys(k.req.arguments, launchKeys) {
 		hint := ""
 		if near := nearest(key, launchKeys); near != "" {
@@ -120,8 +116,21 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 		}
 		c.say("important", fmt.Sprintf("launch: the argument %q is not known and was ignored%s\n", key, hint))
 	}
+	return k.start(a)
+}
+
+// start makes the session have a job of its own.
+func (k *call) start(a protocol.LaunchArguments) (any, error) {
+	c := k.c
+	d, err := c.srv.claim()
+	if err != nil {
+		return nil, err
+	}
 	a.Token = ""
 	title := "Starting the ranks"
+	if a.Attach != nil {
+		title = "Finding the ranks"
+	}
 	if len(a.Cores) > 0 {
 		title = "Looking at the core files"
 	}
@@ -138,7 +147,7 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 		d.failed(err)
 		return nil, err
 	}
-	d.begin(started, c, a.StopOnEntry)
+	d.begin(started, c, a.StopOnEntry || started.Attached)
 	k.join(d, true, a.ShowLibraryThreads, a.SupportsCohortEvents)
 	for _, note := range started.Notes {
 		c.say("console", sentence(note)+"\n")
@@ -166,7 +175,7 @@ var errWrongToken = fmt.Errorf("%w: wrong token", errGone)
 // checkLaunch refuses what no Starter could carry out.
 func checkLaunch(a protocol.LaunchArguments) error {
 	switch {
-	case a.Program == "" && a.Recording == "" && len(a.Cores) == 0:
+	case a.Program == "" && a.Recording == "" && len(a.Cores) == 0 && a.Attach == nil:
 		return refuse("launch needs either the argument `program`, the MPI program to debug, or `recording`, the " +
 			"recording to replay; neither was given")
 	case a.Ranks < 0:
@@ -184,6 +193,15 @@ func attach(k *call, a protocol.AttachArguments) (any, error) {
 	}
 	if k.d != nil {
 		return nil, refuse("attach was refused: this session has a job already")
+	}
+	if a.Pid != 0 {
+		a.Pids = append(a.Pids, a.Pid)
+	}
+	if len(a.Pids) > 0 || a.Program != "" {
+		return k.start(protocol.LaunchArguments{
+			Attach: &a.AttachTarget, Gdb: a.Gdb, ShowLibraryThreads: a.ShowLibraryThreads,
+			SupportsCohortEvents: a.SupportsCohortEvents,
+		})
 	}
 	d, err := k.c.srv.joinable()
 	if err == nil {
@@ -210,8 +228,11 @@ func configurationDone(k *call, _ struct{}) (any, error) {
 		return nil, nil
 	}
 	title := "Starting the program on all ranks"
-	if d.Cores {
+	switch {
+	case d.Cores:
 		title = "Opening the core files"
+	case d.Attached:
+		title = "Attaching to the ranks"
 	}
 	bar := c.newProgress(title, k.req.seq)
 	defer bar.end("")
@@ -229,7 +250,7 @@ func (d *debuggee) launchRanks(k *call) error {
 	if d.Running {
 		return nil
 	}
-	if d.Cores {
+	if d.Cores || d.Attached {
 		k.c.view.want(d.Attend)
 	}
 	if err := d.Job.Launch(k.ctx, d.Launch); err != nil {
@@ -304,7 +325,11 @@ func disconnect(k *call, a protocol.DisconnectArguments) (any, error) {
 	c.dispatch.close(k)
 	c.srv.mu.Lock()
 	c.leaving = a.TerminateDebuggee
+	d := c.job
 	c.srv.mu.Unlock()
+	if d != nil && a.TerminateDebuggee != nil && *a.TerminateDebuggee {
+		d.terminate()
+	}
 	c.leave()
 	k.onAnswered(func() { c.cancel(errDisconnected) })
 	return nil, nil
@@ -320,6 +345,7 @@ func terminate(k *call, _ godap.TerminateArguments) (any, error) {
 	if d == nil {
 		return nil, refuse("terminate was sent, but this session has no job to terminate")
 	}
+	d.terminate()
 	d.end("a client terminated it")
 	return nil, nil
 }

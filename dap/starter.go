@@ -35,6 +35,11 @@ type Started struct {
 	Running bool
 	// Cores: the ranks are core files. Nothing runs, and requests that would make something run or change are refused.
 	Cores bool
+	// Attached: the ranks were running before, are shown stopped where they were found, and are left running at the end
+	// unless Terminate was called.
+	Attached bool
+	// Terminate, with Attached, ends the ranks. They are to be gone at the end of Job.Kill and Stop.
+	Terminate func()
 	// Attend is the rank whose stop takes the users' attention at first, with Cores.
 	Attend int
 	// Notes are whole sentences for the user, shown once.

@@ -33,18 +33,22 @@ type Options struct {
 	Transcript io.Writer
 	// Patience bounds how long a gdb that was told to end, or has closed its output, may live on; 0 is three seconds.
 	Patience time.Duration
+	// Leave is for a gdb that is attached to programs of somebody else's: it has no parent-death signal, but ends when
+	// its input does, and lets them go in good order. One that is killed cannot: it leaves its breakpoints in them.
+	Leave bool
 }
 
 // Process is one running gdb. Its methods may be called from any goroutine. The descriptors
 // above 2 that this process inherited stay open, under their numbers, in gdb and in the program.
 //
-// **Invariant:** gdb, its group and every program that it launched are gone when Close has returned, and when
-// this process dies in any way: the thread that started gdb lives as long as gdb and carries its
+// **Invariant:** gdb, its group and every program that it launched are gone when Close has returned, and (without
+// Options.Leave) when this process dies in any way: the thread that started gdb lives as long as gdb and carries its
 // parent-death signal, and gdb asks the kernel to end its programs with it (PTRACE_O_EXITKILL).
 type Process struct {
 	pid      int
 	proc     *os.Process
 	patience time.Duration
+	leave    bool
 	log      *slog.Logger
 
 	told     chan func(*owner)
@@ -81,6 +85,7 @@ func Start(ctx context.Context, opt Options) (*Process, error) {
 	}
 	p := &Process{
 		patience: opt.Patience,
+		leave:    opt.Leave,
 		log:      opt.Log,
 		told:     make(chan func(*owner)),
 		lines:    make(chan string),
@@ -139,6 +144,9 @@ func (p *Process) launch(path string, opt Options) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
 	// Not ExtraFiles: it puts files at 3 and up, over the descriptors that MPI's launcher left there.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if opt.Leave {
+		cmd.SysProcAttr.Pdeathsig = 0
+	}
 
 	stdout, stderr := &drainReader{f: outR}, &drainReader{f: errR}
 	tail := make(chan string, 1)
@@ -244,10 +252,13 @@ func (p *Process) finish() {
 const killTime = time.Minute
 
 // Close ends gdb and every program that it launched: it asks, waits Options.Patience or until ctx ends, whichever is
-// first, and then kills. It returns when gdb is reaped and no goroutine of the Process is left, or with an
+// first (with Options.Leave, Patience alone counts), and then kills. It returns when gdb is reaped and no goroutine of the Process is left, or with an
 // error if the kernel does not give gdb up. It may be called again and from several goroutines.
 func (p *Process) Close(ctx context.Context) error {
 	_ = p.tell(context.Background(), func(o *owner) { o.asked = true }) // or it has ended
+	if p.leave {
+		ctx = context.WithoutCancel(ctx)
+	}
 	ctx, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
 	if _, err := p.Send(ctx, Cmd("gdb-exit")); err == nil {

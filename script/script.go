@@ -70,7 +70,8 @@ func Run(ctx context.Context, o Options) error {
 	if r.ranks == 0 {
 		return failed
 	}
-	err := r.request(ctx, "disconnect", map[string]any{"terminateDebuggee": true}, nil)
+	// ranks that ran before are left running
+	err := r.request(ctx, "disconnect", map[string]any{"terminateDebuggee": r.o.Launch.Attach == nil}, nil)
 	if failed == nil && !errors.Is(err, client.ErrClosed) { // after a failure it may be gone, which is no second one
 		failed = err
 	}

@@ -44,6 +44,8 @@ func (s *Starter) Start(ctx context.Context, args protocol.LaunchArguments, repo
 	var started dap.Started
 	switch {
 	case err != nil:
+	case args.Attach != nil:
+		started, err = s.attach(ctx, args, report)
 	case len(args.Cores) > 0:
 		started, err = s.cores(ctx, args, report)
 	case args.Recording != "":
@@ -55,6 +57,9 @@ func (s *Starter) Start(ctx context.Context, args protocol.LaunchArguments, repo
 }
 
 func check(args protocol.LaunchArguments) error {
+	if args.Attach != nil {
+		return checkAttach(args)
+	}
 	if len(args.Cores) > 0 {
 		return checkCores(args)
 	}

@@ -328,5 +328,7 @@ func (m *Model) quit() tea.Cmd {
 	}
 	m.quitting = true
 	m.say("Ending the job …")
-	return tea.Sequence(m.ask("disconnect", map[string]any{"terminateDebuggee": true}, nil, m.report), tea.Quit)
+	// ranks that ran before are left running
+	end := map[string]any{"terminateDebuggee": m.options.Launch.Attach == nil}
+	return tea.Sequence(m.ask("disconnect", end, nil, m.report), tea.Quit)
 }

@@ -136,6 +136,9 @@ const (
 		"program's own output says which, and `ldd %s` shows them all."
 	NoPtrace = " This system does not let Cohort trace programs: look at /proc/sys/kernel/yama/ptrace_scope, or in a " +
 		"container add the capability SYS_PTRACE."
+	MayAttach = " Debugging a process that runs needs permission: be the user it belongs to, or root; let " +
+		"/proc/sys/kernel/yama/ptrace_scope be 0 (as root: echo 0 >/proc/sys/kernel/yama/ptrace_scope), as 1 allows " +
+		"children only; and be in the same container, which needs the capability SYS_PTRACE."
 )
 
 // NotLaunched is the error of a Launch, in whole sentences that say what to do.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/backend/base"
@@ -55,6 +56,9 @@ func (o *owner) Launch(ctx context.Context, req backend.LaunchRequest) (backend.
 	stop := context.AfterFunc(o.b.Life, func() { cancel(&backend.EndedError{Why: "it was asked to"}) })
 	defer stop()
 
+	if req.Attach != 0 {
+		return o.attach(ctx, req)
+	}
 	cwd, err := executable.WorkingDirectory(req)
 	if err != nil {
 		return backend.LaunchResult{}, err
@@ -87,6 +91,7 @@ func (o *owner) Launch(ctx context.Context, req backend.LaunchRequest) (backend.
 func (o *owner) startGdb(ctx context.Context, req backend.LaunchRequest, cwd string, env environment) error {
 	p, err := gdbmi.Start(ctx, gdbmi.Options{
 		Path: req.DebuggerPath, Env: env.gdb, Dir: cwd, Log: o.b.Log, Transcript: o.b.opt.Transcript,
+		Leave: o.attached, Patience: map[bool]time.Duration{true: letGo}[o.attached],
 	})
 	if err != nil {
 		return base.NotLaunched(req, "gdb could not be started: %v. Install gdb (Debian, Ubuntu: apt install gdb), or "+

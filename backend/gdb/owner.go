@@ -29,6 +29,8 @@ type owner struct {
 	version string
 	core    *corefile.File // not nil: the rank is a core file
 	python  bool
+	// the rank was running before, and is to run on: gdb detaches at its end
+	attached bool
 
 	entry     string // gdb's number of the breakpoint at the entry; "" none
 	wrapper   bool   // the program becomes another one, at which the entry is
@@ -124,7 +126,7 @@ func (o *owner) end(why string) {
 	if o.core != nil {
 		_ = o.core.Close() // read only
 	}
-	if why == "" && o.core == nil &&
+	if why == "" && o.core == nil && !o.attached &&
 		(o.b.State == base.Stopped || o.b.State == base.Running || o.b.State == base.Starting && o.pid != 0) {
 		o.b.Publish(backend.Event{Exited: &backend.Exited{Signal: "SIGKILL"}})
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -94,6 +95,11 @@ func (f *frontEnd) title() string {
 		return filepath.Base(a.Recording)
 	case a.Program != "":
 		return filepath.Base(a.Program)
+	case a.Attach != nil:
+		if a.Attach.Program != "" {
+			return filepath.Base(a.Attach.Program)
+		}
+		return strings.Trim(fmt.Sprint(a.Attach.Pids), "[]")
 	default:
 		return filepath.Base(a.Cores[0])
 	}

@@ -82,7 +82,8 @@ Start with:
 		return usageError("%s. Run \"cohort help%s\" for what is possible.", strings.ToUpper(text[:1])+text[1:],
 			strings.TrimPrefix(cmd.CommandPath(), "cohort"))
 	})
-	root.AddCommand(newRecordCommand(std), newReplayCommand(std), newDebugCommand(std), newBatchCommand(std), newCoreCommand(std),
+	root.AddCommand(newRecordCommand(std), newReplayCommand(std), newDebugCommand(std), newBatchCommand(std),
+		newAttachCommand(std), newCoreCommand(std),
 		newDAPCommand(std), newCutCommand(std), newRacesCommand(std), newTraceCommand(std), newGdbScriptCommand(std),
 		newLibraryCommand(std), newDoctorCommand(std), newAgentCommand(std), newGdbDecoderCommand(std),
 		newGuardCommand(std), newManCommand())

@@ -68,15 +68,19 @@ type InitializeArguments struct {
 	SupportsCohortEvents bool `json:"supportsCohortEvents,omitempty"`
 }
 
-// AttachArguments are the arguments of `attach`: join the job that another client of this server launched.
+// AttachArguments are the arguments of `attach`. Without a target it joins the job that another client of this server
+// launched or attached to.
 type AttachArguments struct {
+	AttachTarget
+	Pid                  int    `json:"pid,omitempty"`   // one more of Pids
+	Gdb                  string `json:"gdb,omitempty"`   // path of gdb
 	Token                string `json:"token,omitempty"` // needed on TCP
 	ShowLibraryThreads   bool   `json:"showLibraryThreads,omitempty"`
 	SupportsCohortEvents bool   `json:"supportsCohortEvents,omitempty"` // as in LaunchArguments
 }
 
 // DisconnectArguments are DAP's; a nil TerminateDebuggee means the default: true for the client that launched the job,
-// false for one that attached.
+// false for one that attached. Ranks that ran before are only ended by true.
 type DisconnectArguments struct {
 	Restart           bool  `json:"restart,omitempty"`
 	TerminateDebuggee *bool `json:"terminateDebuggee,omitempty"`

@@ -53,10 +53,21 @@ type LaunchArguments struct {
 	// nothing is started. Patterns such as core.* are expanded; relative ones are relative to Cwd. Without Program it
 	// is the one that the first of them names.
 	Cores []string `json:"cores,omitempty"`
+	// Attach names ranks that run already, instead of Program, Recording and Cores. Editors use the attach request.
+	Attach *AttachTarget `json:"attach,omitempty"`
 	// NoInterpose debugs without libcohort: no mpipp, no positions.
 	NoInterpose bool `json:"noInterpose,omitempty"`
 	// SupportsCohortEvents is that of InitializeArguments, for who cannot write those.
 	SupportsCohortEvents bool `json:"supportsCohortEvents,omitempty"`
+}
+
+// AttachTarget names ranks that run already, by process ids or by the name of their program.
+type AttachTarget struct {
+	// Pids are a launcher's (mpiexec, mpirun), whose ranks are meant, or those of ranks.
+	Pids []int `json:"pids,omitempty"`
+	// Program is the name, or the path, of a program (for Python the script) that ranks of one job run.
+	Program string `json:"program,omitempty"`
+	Ranks   string `json:"ranks,omitempty"` // those of the ranks to debug; default: all
 }
 
 // BreakpointExtra are the properties that Cohort reads from a SourceBreakpoint or FunctionBreakpoint besides DAP's own.

@@ -55,10 +55,7 @@ export function check(config: CohortConfiguration): void {
     throw new ConfigurationError(`"request" is ${show(config.request)}; Cohort knows "launch" and "attach".`);
   }
   if (config.request === 'attach') {
-    if (typeof config.server !== 'string' || config.server === '') {
-      throw new ConfigurationError('"server" is missing: give the socket path or host:port that `cohort dap --listen` printed.');
-    }
-    parseServer(config.server);
+    checkAttach(config);
     return;
   }
   const hasProgram = typeof config.program === 'string' && config.program !== '';
@@ -92,6 +89,22 @@ export function check(config: CohortConfiguration): void {
   }
   if (config.yield !== undefined && !['auto', 'on', 'off'].includes(config.yield as string)) {
     throw new ConfigurationError(`"yield" is ${show(config.yield)}; it must be "auto", "on" or "off".`);
+  }
+}
+
+/** Either a server whose job is joined, or ranks that run. */
+function checkAttach(config: CohortConfiguration): void {
+  const pids = [config.pid ?? [], config.pids ?? []].flat();
+  if (!pids.every((p) => Number.isInteger(p) && (p as number) > 0)) {
+    throw new ConfigurationError(`The process ids are ${show(pids)}; "pid" must be a number, and "pids" a list of numbers.`);
+  }
+  if (config.server !== undefined) {
+    if (typeof config.server !== 'string' || config.server === '') {
+      throw new ConfigurationError('"server" is empty: give the socket path or host:port that `cohort dap --listen` printed.');
+    }
+    parseServer(config.server);
+  } else if (pids.length === 0 && !config.program) {
+    throw new ConfigurationError('Nothing to attach to is set: give "pid" (of mpiexec, or of a rank), "program" (what ranks run), or the "server" of another front end (`cohort dap --listen`).');
   }
 }
 

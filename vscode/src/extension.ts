@@ -70,8 +70,8 @@ function tellCut(event: vscode.DebugSessionCustomEvent): void {
 class AdapterFactory implements vscode.DebugAdapterDescriptorFactory {
   async createDebugAdapterDescriptor(session: vscode.DebugSession): Promise<vscode.DebugAdapterDescriptor> {
     const config = session.configuration as CohortConfiguration;
-    if (config.request === 'attach') {
-      const server = parseServer(config.server ?? '');
+    if (config.request === 'attach' && config.server !== undefined) {
+      const server = parseServer(config.server);
       return server.kind === 'socket' ? new vscode.DebugAdapterNamedPipeServer(server.path) : new vscode.DebugAdapterServer(server.port, server.host);
     }
     const args = ['dap'];

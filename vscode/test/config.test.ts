@@ -35,7 +35,9 @@ const mistakes: [string, CohortConfiguration, RegExp][] = [
   ['env holds a number', { program: 'a', env: { A: 1 } }, /"env" is/],
   ['yield', { program: 'a', yield: 'maybe' }, /"auto", "on" or "off"/],
   ['request', { request: 'run', program: 'a' }, /knows "launch" and "attach"/],
-  ['attach without server', { request: 'attach' }, /"server" is missing/],
+  ['attach to nothing', { request: 'attach' }, /Nothing to attach to is set/],
+  ['attach to no server', { request: 'attach', server: '' }, /"server" is empty/],
+  ['attach to no process', { request: 'attach', pid: 'heat' }, /"pid" must be a number/],
   ['attach to nonsense', { request: 'attach', server: 'here' }, /"server" is "here"/],
   ['attach to a port too high', { request: 'attach', server: 'h:70000' }, /1 to 65535/],
 ];
