@@ -18,23 +18,19 @@ static inline uint64_t mix(uint64_t h, uint64_t v) {
 }
 
 /* Four lanes of 8 bytes, since one has to wait for its multiplication; then the rest, and the lanes and the length
- * together. The buffer is the program's, and MPI need not have read it yet: so it is read piece by piece, in a way that
- * cannot fault. */
-static struct cohort_content content(const uint8_t *buf, uint64_t n) {
-  static uint8_t piece[16 << 10];
-  struct cohort_content c = {.known = 1}, unknown = {0};
-  if (n <= EXACT) return cohort_peek(&c.value, buf, n) ? c : unknown;
-  uint64_t lane[4] = {1, 2, 3, 4}, left = 0;
-  const uint8_t *p = piece;
-  for (uint64_t at = 0; at < n; at += sizeof piece) {
-    left = n - at < sizeof piece ? n - at : sizeof piece;
-    p = piece;
-    if (!cohort_peek(piece, buf + at, left)) return unknown;
-    for (; left >= 32; left -= 32, p += 32)
-      for (int i = 0; i < 4; i++) lane[i] = mix(lane[i], load(p + 8 * i));
+ * together. That MPI took the buffer does not say that a load from it is good: MPI need not have read it yet, and it may
+ * be a device's memory. But until the call returns it is MPI's, so no thread takes it away once it is found readable. */
+static struct cohort_content content(const uint8_t *p, uint64_t n) {
+  struct cohort_content c = {.known = cohort_readable(p, n)};
+  if (!c.known) return c;
+  if (n <= EXACT) {
+    memcpy(&c.value, p, n);
+    return c;
   }
+  uint64_t lane[4] = {1, 2, 3, 4}, left = n, rest = 0;
+  for (; left >= 32; left -= 32, p += 32)
+    for (int i = 0; i < 4; i++) lane[i] = mix(lane[i], load(p + 8 * i));
   for (; left >= 8; left -= 8, p += 8) lane[0] = mix(lane[0], load(p));
-  uint64_t rest = 0;
   memcpy(&rest, p, left);
   c.value = mix(n, rest);
   for (int i = 0; i < 4; i++) c.value = mix(c.value, lane[i]);

@@ -2,8 +2,10 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { EQUAL, OTHER };
+enum { PAGE = 4096, WHOLE = 1 << 20 /* the most that is looked into */ };
 
 static char sink[4 << 20];
 
@@ -14,6 +16,17 @@ static void receive(int n) {
 static void isend(const void *buf, int count, MPI_Datatype type, int tag) {
   MPI_Request request;
   MPI_Isend(buf, count, type, 1, tag, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* A message whose last page nobody can read until it is received. */
+static void unreadable(void) {
+  char *buf = mmap(NULL, WHOLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  MPI_Request request;
+  mprotect(buf + WHOLE - PAGE, PAGE, PROT_NONE);
+  MPI_Isend(buf, WHOLE, MPI_CHAR, 0, 2, MPI_COMM_SELF, &request);
+  mprotect(buf + WHOLE - PAGE, PAGE, PROT_READ);
+  MPI_Recv(sink, WHOLE, MPI_CHAR, 0, 2, MPI_COMM_SELF, MPI_STATUS_IGNORE);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
@@ -96,7 +109,7 @@ int main(int argc, char **argv) {
     MPI_Isend(&b, 1, MPI_INT, 0, OTHER, MPI_COMM_WORLD, &self);
     MPI_Sendrecv_replace(&here, 1, MPI_INT, 1, OTHER, 0, OTHER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Wait(&self, MPI_STATUS_IGNORE);
-    /* and what is not looked into, or nothing */
+    /* and what is not or cannot be looked into, or nothing */
     MPI_Aint address;
     MPI_Get_address(column, &address);
     MPI_Type_create_hindexed(1, (int[]){6}, &address, MPI_INT, &absolute);
@@ -105,6 +118,7 @@ int main(int argc, char **argv) {
     MPI_Send(large, 2 << 20, MPI_CHAR, 1, 2, MPI_COMM_WORLD);
     MPI_Send(large, 0, MPI_CHAR, 1, 2, MPI_COMM_WORLD);
     MPI_Send(&a, 1, MPI_INT, MPI_PROC_NULL, 2, MPI_COMM_WORLD);
+    unreadable();
     free(large);
     MPI_Type_free(&vector);
     MPI_Type_free(&swapped);
