@@ -9,11 +9,8 @@
 
 #include <sched.h>
 
-/* What the call was given, before MPI overwrites it: the handles; NULL: nobody wants to know. Then it is `*statuses`
- * that the call must fill, and not none. */
-static uint64_t *observe(int count, const MPI_Request *requests, MPI_Status **statuses) {
+static uint64_t *copy_handles(int count, const MPI_Request *requests, MPI_Status **statuses) {
   static struct cohort_buffer handles_buffer, statuses_buffer;
-  if (!g.full && (!g.order || cohort_watched_count == 0)) return NULL;
   size_t n = count > 0 ? (size_t)count : 1;
   if (count < 0 || (count > 0 && requests == NULL)) return NULL;
   if (!cohort_reserve(&handles_buffer, n * sizeof(uint64_t))) return NULL;
@@ -23,6 +20,13 @@ static uint64_t *observe(int count, const MPI_Request *requests, MPI_Status **st
   if (!cohort_reserve(&statuses_buffer, n * sizeof(MPI_Status))) return NULL;
   *statuses = (MPI_Status *)statuses_buffer.data;
   return handles;
+}
+
+/* What the call was given, before MPI overwrites it: the handles; NULL: nobody wants to know. Then it is `*statuses`
+ * that the call must fill, and not none. */
+static inline uint64_t *observe(int count, const MPI_Request *requests, MPI_Status **statuses) {
+  if (!g.full && (!g.order || cohort_watched_count == 0)) return NULL;
+  return copy_handles(count, requests, statuses);
 }
 
 static void done_with(struct cohort_request *r) {
@@ -47,8 +51,7 @@ static void settled(struct cohort_request *r, const MPI_Status *status) {
 }
 
 /* A request that was in the array and is complete: its MATCH in order mode. */
-static void order_completed(uint64_t handle, const MPI_Status *status) {
-  struct cohort_request *r = cohort_request_find(handle);
+static void order_completed(struct cohort_request *r, const MPI_Status *status) {
   if (r == NULL) return;
   if (r->watched && !r->matched) {
     if (r->cancelling && cohort_was_cancelled(status))
@@ -61,8 +64,7 @@ static void order_completed(uint64_t handle, const MPI_Status *status) {
 }
 
 /* Its entry in an EVENT record, likewise. */
-static void event_completed(int index, uint64_t handle, const MPI_Status *status) {
-  struct cohort_request *r = cohort_request_find(handle);
+static void event_completed(int index, struct cohort_request *r, const MPI_Status *status) {
   cohort_put_uv((uint64_t)index);
   cohort_put_uv(r == NULL ? 0 : g.events + 1 - (r->persistent ? r->init : r->post));
   int cancelled = r != NULL && r->cancelling && cohort_was_cancelled(status);
@@ -75,9 +77,8 @@ static void event_completed(int index, uint64_t handle, const MPI_Status *status
 }
 
 /* What the call did not complete: null and inactive requests, and those that an error left pending. */
-static int untouched(uint64_t handle, MPI_Request after) {
+static inline int untouched(uint64_t handle, const struct cohort_request *r, MPI_Request after) {
   if (handle == 0) return 1;
-  struct cohort_request *r = cohort_request_find(handle);
   if (r != NULL && !r->active) return 1;
   return !only_asks() && after != MPI_REQUEST_NULL && (r == NULL || !r->persistent);
 }
@@ -91,11 +92,11 @@ static void completed(int n, const int *indices, const uint64_t *handles, const 
   uint64_t active = 0;
   for (int k = 0; k < n && (g.full || UNLIKELY(cohort_awaited_count > 0)); k++) {
     int i = indices ? indices[k] : k;
-    if (untouched(handles[i], requests[i])) continue;
+    struct cohort_request *r = cohort_request_find(handles[i]);
+    if (untouched(handles[i], r, requests[i])) continue;
     active++;
     /* First of all: MPI knows these requests no more, and one of them may say something of another. */
-    struct cohort_request *r = cohort_awaited_count > 0 ? cohort_request_find(handles[i]) : NULL;
-    if (r != NULL) cohort_awaited_done(r);
+    if (cohort_awaited_count > 0 && r != NULL) cohort_awaited_done(r);
   }
   if (g.full) {
     cohort_event_begin();
@@ -103,11 +104,12 @@ static void completed(int n, const int *indices, const uint64_t *handles, const 
   }
   for (int k = 0; k < n && (g.order || active > 0); k++) {
     int i = indices ? indices[k] : k;
-    if (untouched(handles[i], requests[i])) continue;
+    struct cohort_request *r = cohort_request_find(handles[i]);
+    if (untouched(handles[i], r, requests[i])) continue;
     if (g.order)
-      order_completed(handles[i], &statuses[k]);
+      order_completed(r, &statuses[k]);
     else
-      event_completed(i, handles[i], &statuses[k]);
+      event_completed(i, r, &statuses[k]);
     active--;
   }
   if (g.full) cohort_event_end();

@@ -62,8 +62,14 @@ int cohort_request_noted(uint64_t handle, uint64_t *event);
 /* ---- persistent.c */
 /* The requests to hand to MPI for the program's: `requests` itself, or a copy with substitutes for some. After the call
  * cohort_substituted gives the program's array what became of them. */
-MPI_Request *cohort_substitute(int count, MPI_Request *requests);
-void cohort_substituted(int count, MPI_Request *requests, MPI_Request *real);
+MPI_Request *cohort_substitute_some(int count, MPI_Request *requests);
+static inline MPI_Request *cohort_substitute(int count, MPI_Request *requests) {
+  return LIKELY(g_requests.substitutes == 0) || count <= 0 ? requests : cohort_substitute_some(count, requests);
+}
+void cohort_substituted_some(int count, MPI_Request *requests, MPI_Request *real);
+static inline void cohort_substituted(int count, MPI_Request *requests, MPI_Request *real) {
+  if (UNLIKELY(real != requests)) cohort_substituted_some(count, requests, real);
+}
 MPI_Request *cohort_substitute_of(MPI_Request request); /* of an active one; NULL: none */
 void cohort_persistent_freed(uint64_t handle);
 int cohort_persistent_uses(MPI_Comm comm);     /* a receive with a wildcard does */

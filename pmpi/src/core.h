@@ -76,6 +76,8 @@ struct cohort_global {
   int yield;              /* blocking calls give up the processor while they wait */
   int last_call;          /* replay: the rank was ended within the call in progress, which is only begun */
   int refused;            /* state REFUSED is final */
+  int alone;              /* the thread that calls MPI is the only one that wants `busy`: it need not be atomic, which
+                           * would cost as much as the rest of a call that is not recorded */
   _Atomic int busy;       /* a thread is inside a wrapped call (1), or adds a record to the trace (2) */
   struct cohort_control *control;     /* never NULL: a private one if there is none */
   struct cohort_trace_header *header; /* likewise */
@@ -179,8 +181,17 @@ static inline void cohort_list_remove(struct cohort_list *l, const struct cohort
 /* ---- keymap.c: keys are not 0 */
 struct keyslot { uint64_t key, value; };
 struct keymap { struct keyslot *slots; uint64_t capacity, used; };
+static inline uint64_t cohort_keymap_place(uint64_t key, uint64_t capacity) {
+  return (key * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1);
+}
 /* its value, until something is added or removed; NULL: there is none */
-uint64_t *cohort_keymap_find(const struct keymap *m, uint64_t key);
+static inline uint64_t *cohort_keymap_find(const struct keymap *m, uint64_t key) {
+  if (m->used == 0 || key == 0) return NULL;
+  for (uint64_t i = cohort_keymap_place(key, m->capacity);; i = (i + 1) & (m->capacity - 1)) {
+    if (m->slots[i].key == key) return &m->slots[i].value;
+    if (m->slots[i].key == 0) return NULL;
+  }
+}
 uint64_t *cohort_keymap_at(struct keymap *m, uint64_t key); /* likewise, added as 0; NULL: no memory */
 static inline void *cohort_keymap_pointer(const struct keymap *m, uint64_t key) { /* as a value; NULL: there is none */
   uint64_t *value = cohort_keymap_find(m, key);

@@ -105,6 +105,7 @@ static void open_all(void) {
   if (g.replay) cohort_orders_open();
   g_threads.last = COHORT_MAIN_THREAD;
   cohort_values_given = g.order || g.full || g.replay;
+  g.alone = !cohort_at_once && !cohort_values_given;
   cohort_clocks = cohort_values_given && (!g.replay || (g.control->flags & COHORT_FLAG_RECORD_TIME) != 0) ? ~0u : 0;
   cohort_loading_check();
   PMPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
@@ -176,8 +177,12 @@ static int wait_for_turn(uint32_t op, uint64_t site) {
 }
 
 /* Takes `busy`. 0: another thread has it, and this call is not to wait. */
-static int acquire(uint32_t op, uint64_t site) {
+static inline int acquire(uint32_t op, uint64_t site) {
   int expected = 0;
+  if (LIKELY(g.alone && atomic_load_explicit(&g.busy, memory_order_relaxed) == 0)) {
+    atomic_store_explicit(&g.busy, BUSY_CALL, memory_order_relaxed);
+    return 1;
+  }
   if (LIKELY(atomic_compare_exchange_strong_explicit(&g.busy, &expected, BUSY_CALL, memory_order_acquire,
                                                      memory_order_relaxed))) {
     if (LIKELY(!g.replay || cohort_my_turn())) return 1;
@@ -207,11 +212,25 @@ uint64_t cohort_passing(void) {
   return site;
 }
 
-uint64_t cohort_take_site(uint64_t site) {
+static inline uint64_t take_site(uint64_t site) {
   if (LIKELY(fortran_site == 0)) return site;
   site = fortran_site;
   fortran_site = 0;
   return site;
+}
+
+uint64_t cohort_take_site(uint64_t site) { return take_site(site); }
+
+/* The call has begun: what only recordings, replays and stops have to do then. */
+static __attribute__((noinline)) void begun(uint32_t op, uint64_t site) {
+  struct cohort_control *c = g.control;
+  if (UNLIKELY(site - g_trace.module_start >= g_trace.module_size) && g.order) cohort_module_needed(site - 1);
+  if (g.full) g_trace.call_start = cohort_now();
+  if (UNLIKELY(g.events >= LOAD(c->guard_at)) && !g.refused &&
+      !(g.replay && cohort_is_poll(op) && cohort_replay_poll_will_fail())) /* a poll that fails is no event */
+    cohort_stop(COHORT_STOP_GUARD);
+  if (UNLIKELY(cohort_own_id != g_threads.last)) cohort_turn_changes();
+  if (g.replay) cohort_replay_check(g.events + 1, op);
 }
 
 int cohort_enter(uint32_t op, uint64_t site) {
@@ -225,32 +244,28 @@ int cohort_enter(uint32_t op, uint64_t site) {
     return 0;
   }
   inside = 1;
-  site = cohort_take_site(site);
+  site = take_site(site);
+  uint64_t event = g.events + 1;
   g.op = op;
   g.site = site;
   struct cohort_control *c = g.control;
   STORE(c->current_op, op);
-  STORE(c->current, g.events + 1);
-  struct cohort_recent *r = g.recent = &c->recent[(g.events + 1) % COHORT_RECENT_MAX];
+  STORE(c->current, event);
+  struct cohort_recent *r = g.recent = &c->recent[event % COHORT_RECENT_MAX];
   *r = (struct cohort_recent){
-      .event = g.events + 1, .site = site, .op = op, .peer = INT32_MIN, .tag = INT32_MIN, .got = INT32_MIN};
+      .event = event, .site = site, .op = op, .peer = INT32_MIN, .tag = INT32_MIN, .got = INT32_MIN};
   STORE(g.header->current_op, op);
-  if (UNLIKELY(site - g_trace.module_start >= g_trace.module_size) && g.order) cohort_module_needed(site - 1);
-  if (g.full) g_trace.call_start = cohort_now();
-  if (UNLIKELY(g.events >= __atomic_load_n(&c->guard_at, __ATOMIC_ACQUIRE)) && !g.refused &&
-      !(g.replay && cohort_is_poll(op) && cohort_replay_poll_will_fail())) /* a poll that fails is no event */
-    cohort_stop(COHORT_STOP_GUARD);
-  if (UNLIKELY(cohort_own_id != g_threads.last)) cohort_turn_changes();
-  if (UNLIKELY(g.replay)) cohort_replay_check(g.events + 1, op);
+  if (UNLIKELY((g.order | g.full | g.replay) != 0 || event > LOAD(c->guard_at) || cohort_own_id != g_threads.last))
+    begun(op, site);
   return 1;
 }
 
-static void leave(struct cohort_control *c) {
+static inline void leave(struct cohort_control *c) {
   STORE(g.header->current_op, 0);
   STORE(c->current, 0);
   STORE(g.steps, g.steps + 1);
   if (UNLIKELY(atomic_load_explicit(&g_threads.concurrent, memory_order_relaxed) != 0)) note_concurrent();
-  if (UNLIKELY(g.events >= __atomic_load_n(&c->park_at, __ATOMIC_ACQUIRE))) cohort_park();
+  if (UNLIKELY(g.events >= LOAD(c->park_at))) cohort_park();
   inside = 0;
   atomic_store_explicit(&g.busy, 0, memory_order_release);
 }

@@ -1,17 +1,13 @@
 /* Small tables from a handle (or any number that is not 0) to a number. */
 #include "core.h"
 
-static inline uint64_t place(uint64_t key, uint64_t capacity) {
-  return (key * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1);
-}
-
 static int grow(struct keymap *m) {
   uint64_t capacity = m->capacity ? 2 * m->capacity : 256;
   struct keyslot *grown = cohort_map(capacity * sizeof *grown);
   if (grown == NULL) return 0;
   for (uint64_t i = 0; i < m->capacity; i++) {
     if (m->slots[i].key == 0) continue;
-    uint64_t j = place(m->slots[i].key, capacity);
+    uint64_t j = cohort_keymap_place(m->slots[i].key, capacity);
     while (grown[j].key != 0) j = (j + 1) & (capacity - 1);
     grown[j] = m->slots[i];
   }
@@ -21,17 +17,9 @@ static int grow(struct keymap *m) {
   return 1;
 }
 
-uint64_t *cohort_keymap_find(const struct keymap *m, uint64_t key) {
-  if (m->used == 0 || key == 0) return NULL;
-  for (uint64_t i = place(key, m->capacity);; i = (i + 1) & (m->capacity - 1)) {
-    if (m->slots[i].key == key) return &m->slots[i].value;
-    if (m->slots[i].key == 0) return NULL;
-  }
-}
-
 uint64_t *cohort_keymap_at(struct keymap *m, uint64_t key) {
   if (UNLIKELY(2 * (m->used + 1) > m->capacity) && !grow(m)) return NULL;
-  uint64_t i = place(key, m->capacity);
+  uint64_t i = cohort_keymap_place(key, m->capacity);
   while (m->slots[i].key != 0 && m->slots[i].key != key) i = (i + 1) & (m->capacity - 1);
   m->used += m->slots[i].key == 0;
   m->slots[i].key = key;
@@ -53,7 +41,7 @@ void cohort_keymap_remove(struct keymap *m, uint64_t key) {
   m->used--;
   /* Close the gap, so that probing needs no tombstones. */
   for (uint64_t i = (hole + 1) & mask; slots[i].key != 0; i = (i + 1) & mask) {
-    uint64_t home = place(slots[i].key, m->capacity);
+    uint64_t home = cohort_keymap_place(slots[i].key, m->capacity);
     if (((i - home) & mask) < ((i - hole) & mask)) continue;
     slots[hole] = slots[i];
     hole = i;

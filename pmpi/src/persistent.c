@@ -112,8 +112,7 @@ MPI_Request *cohort_substitute_of(MPI_Request request) {
 
 static struct cohort_buffer real_buffer;
 
-MPI_Request *cohort_substitute(int count, MPI_Request *requests) {
-  if (LIKELY(g_requests.substitutes == 0) || count <= 0) return requests;
+MPI_Request *cohort_substitute_some(int count, MPI_Request *requests) {
   if (!cohort_reserve(&real_buffer, (size_t)count * sizeof(MPI_Request))) return requests;
   MPI_Request *real = (MPI_Request *)real_buffer.data;
   for (int i = 0; i < count; i++) {
@@ -123,8 +122,7 @@ MPI_Request *cohort_substitute(int count, MPI_Request *requests) {
   return real;
 }
 
-void cohort_substituted(int count, MPI_Request *requests, MPI_Request *real) {
-  if (LIKELY(real == requests)) return;
+void cohort_substituted_some(int count, MPI_Request *requests, MPI_Request *real) {
   for (int i = 0; i < count; i++) {
     MPI_Request *substitute = cohort_substitute_of(requests[i]);
     if (substitute == NULL) {

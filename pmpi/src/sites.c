@@ -102,10 +102,10 @@ static int first_object(struct dl_phdr_info *info, size_t size, void *ignored) {
 void cohort_program_find(void) { dl_iterate_phdr(first_object, NULL); }
 
 uint32_t cohort_site_index(uint64_t return_address) {
-  static uint64_t last_address;
-  static uint32_t last_index;
+  static struct { uint64_t address; uint32_t index; } recent[64]; /* by address; index 0: none */
   uint64_t address = return_address - 1;
-  if (LIKELY(address == last_address && last_index != 0)) return last_index;
+  typeof(*recent) *r = &recent[address % 64];
+  if (LIKELY(r->address == address && r->index != 0)) return r->index;
   uint64_t *index = cohort_keymap_find(&sites, address);
   if (index == NULL) {
     int32_t module = module_written(address);
@@ -113,8 +113,8 @@ uint32_t cohort_site_index(uint64_t return_address) {
     index = cohort_keymap_find(&sites, address);
     cohort_write_site((uint32_t)*index, (uint32_t)module, address - module_at((uint32_t)module)->bias);
   }
-  last_address = address;
-  return last_index = (uint32_t)*index;
+  r->address = address;
+  return r->index = (uint32_t)*index;
 }
 
 struct asked { uint64_t address, start, size; };

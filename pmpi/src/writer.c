@@ -186,8 +186,10 @@ static inline uint8_t *room_for(struct cohort_buffer *b, size_t bytes) {
   return b->data + b->length;
 }
 
-/* For one more field: a varint needs 10 bytes. */
-static inline uint8_t *room(struct cohort_buffer *b) { return room_for(b, 16); }
+enum { VARINT = 10 }; /* the most that one takes */
+
+/* For one more field. */
+static inline uint8_t *room(struct cohort_buffer *b) { return room_for(b, VARINT); }
 
 static inline void put_uv(struct cohort_buffer *b, uint64_t v) {
   uint8_t *p = room(b);
@@ -227,12 +229,16 @@ void cohort_event_begin(void) {
     failures = g_trace.failures;
     g_trace.failures = 0;
   }
-  put_u8(&event_record, COHORT_RECORD_EVENT);
-  put_uv(&event_record, g.op);
-  put_uv(&event_record, site);
-  put_uv(&event_record, failures);
-  put_uv(&event_record, g_trace.call_start > g_trace.last_end ? g_trace.call_start - g_trace.last_end : 0);
-  put_uv(&event_record, end - g_trace.call_start);
+  uint8_t *start = room_for(&event_record, 1 + 5 * VARINT), *p = start;
+  if (LIKELY(p != NULL)) {
+    *p++ = COHORT_RECORD_EVENT;
+    p += cohort_varint(p, g.op);
+    p += cohort_varint(p, site);
+    p += cohort_varint(p, failures);
+    p += cohort_varint(p, g_trace.call_start > g_trace.last_end ? g_trace.call_start - g_trace.last_end : 0);
+    p += cohort_varint(p, end - g_trace.call_start);
+    event_record.length += (size_t)(p - start);
+  }
   g_trace.last_end = end;
 }
 
