@@ -55,6 +55,12 @@ __attribute__((constructor)) static void find_all(void) {
 
 int cohort_true_clock_gettime(int clock, struct timespec *t) { return find_clock_gettime()((clockid_t)clock, t); }
 
+uint64_t cohort_now(void) {
+  struct timespec t;
+  find_clock_gettime()(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static __thread int nested __attribute__((tls_model("initial-exec")));
 
 /* Whether the value that is asked is to be recorded or replayed. */

@@ -18,8 +18,9 @@ static inline uint64_t mix(uint64_t h, uint64_t v) {
 }
 
 /* Four lanes of 8 bytes, since one has to wait for its multiplication; then the rest, and the lanes and the length
- * together. That MPI took the buffer does not say that a load from it is good: MPI need not have read it yet, and it may
- * be a device's memory. But until the call returns it is MPI's, so no thread takes it away once it is found readable. */
+ * together. That MPI took the buffer does not say that a load from it is good: MPI need not have read it yet, and it
+ * may be a device's memory. But until the call returns it is MPI's: once it is found readable, no thread takes it
+ * away. */
 static struct cohort_content content(const uint8_t *p, uint64_t n) {
   struct cohort_content c = {.known = cohort_readable(p, n)};
   if (!c.known) return c;

@@ -221,7 +221,7 @@ static inline uint64_t take_site(uint64_t site) {
 
 uint64_t cohort_take_site(uint64_t site) { return take_site(site); }
 
-/* The call has begun: what only recordings, replays and stops have to do then. */
+/* The call has begun: what few calls have to do then, except in full mode and in a replay. */
 static __attribute__((noinline)) void begun(uint32_t op, uint64_t site) {
   struct cohort_control *c = g.control;
   if (UNLIKELY(site - g_trace.module_start >= g_trace.module_size) && g.order) cohort_module_needed(site - 1);
@@ -255,7 +255,8 @@ int cohort_enter(uint32_t op, uint64_t site) {
   *r = (struct cohort_recent){
       .event = event, .site = site, .op = op, .peer = INT32_MIN, .tag = INT32_MIN, .got = INT32_MIN};
   STORE(g.header->current_op, op);
-  if (UNLIKELY((g.order | g.full | g.replay) != 0 || event > LOAD(c->guard_at) || cohort_own_id != g_threads.last))
+  if (UNLIKELY((g.full | g.replay) != 0 || event > LOAD(c->guard_at) || cohort_own_id != g_threads.last ||
+               (site - g_trace.module_start >= g_trace.module_size && g.order)))
     begun(op, site);
   return 1;
 }

@@ -1,15 +1,14 @@
 /* Memory of our own: mmap'd, so that the program's allocator, its hooks and its checkers never see us. How much it is,
  * a debugger is told in the registry. */
 #include "registry.h"
-#include "values.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 void *cohort_map(size_t bytes) {
@@ -33,7 +32,6 @@ enum {
   LARGEST = 18,
   ARENA = 1 << 20,
   STEP = 8,
-  PAGE = 4096, /* or a multiple of it */
   FINE_CLASSES = FINE / STEP,
   HEAD = sizeof(struct cohort_slots)
 };
@@ -145,20 +143,27 @@ static int copy(void *own, const void *other, size_t bytes, int write) {
 int cohort_peek(void *to, const void *from, size_t bytes) { return copy(to, from, bytes, 0); }
 int cohort_poke(void *to, const void *from, size_t bytes) { return copy((void *)from, to, bytes, 1); }
 
+enum { PAGE = 4096 /* or a multiple of it */, STACK_MOST = 1 << 20 };
+
+/* What is sent is often a variable of a caller. From this frame to what the kernel has put above the first one there is
+ * nothing but the main thread's stack, if they are near: the kernel maps nothing else within 128 MiB. */
+static inline int on_stack(uintptr_t from, uintptr_t end) {
+  static uintptr_t top;
+  uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+  if (UNLIKELY(top == 0)) top = getauxval(AT_RANDOM);
+  return top - here < STACK_MOST && from > here && end <= top;
+}
+
 /* Who sets a signal mask in a way that there is not is told so (EINVAL), but not before the kernel has read the mask,
  * which is 8 bytes: of all calls that fail where a load would fault (EFAULT) this is the cheapest, and a sandbox cannot
  * forbid it. What can be read of a page can be read of all of it. */
 int cohort_readable(const void *p, size_t bytes) {
   uintptr_t at = (uintptr_t)p & ~(uintptr_t)7, end = (uintptr_t)p + bytes;
-  int before = errno, good = end >= at;
+  if (end < at) return 0;
+  if (on_stack(at, end)) return 1;
+  int before = errno, good = 1;
   for (; good && at < end; at = (at | (PAGE - 1)) + 1)
     good = syscall(SYS_rt_sigprocmask, -1, at, NULL, _NSIG / 8) != 0 && errno == EINVAL;
   errno = before;
   return good;
-}
-
-uint64_t cohort_now(void) {
-  struct timespec t;
-  cohort_true_clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }

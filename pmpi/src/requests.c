@@ -108,7 +108,12 @@ void cohort_request_renamed(uint64_t before, MPI_Request after) {
 static struct keymap noted;
 
 void cohort_request_note(MPI_Request request, uint8_t cls) {
-  if (request != MPI_REQUEST_NULL) cohort_keymap_put(&noted, HANDLE(request), (g.events + 1) << 3 | cls);
+  if (request == MPI_REQUEST_NULL) return;
+  uint64_t entry = (g.events + 1) << 3 | cls, *before = cohort_keymap_find(&noted, HANDLE(request));
+  if (LIKELY(before != NULL))
+    *before = entry;
+  else
+    cohort_keymap_put(&noted, HANDLE(request), entry);
 }
 
 int cohort_request_noted(uint64_t handle, uint64_t *event) {
