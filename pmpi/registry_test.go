@@ -17,3 +17,14 @@ func TestRegistry(t *testing.T) {
 		t.Log(j.run(prog))
 	})
 }
+
+// TestRefusedMessages: in racing mode a message that MPI refuses leaves nothing behind.
+func TestRefusedMessages(t *testing.T) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
+		prog := mpi.BuildFile(t, "testdata/refusedmessages.c", "-I"+filepath.Join(mpitest.Root(t), "pmpi", "include"))
+		out := newJob(t, mpi, 2, abi.ModeRacing).run(prog)
+		if line := "refusedmessages: 0 MiB more\n"; out != line+line {
+			t.Errorf("%s", out)
+		}
+	})
+}

@@ -169,6 +169,18 @@ int cohort_racing_recv(void *buf, int count, MPI_Datatype type, int source, int 
   return rc;
 }
 
+/* After the call that was to make its request. NULL: there is none to follow, and *rc says why; without memory for the
+ * node its buffer stays with MPI for good. */
+static struct node *posted(struct node *planned, const MPI_Request *request, int *rc) {
+  if (*rc != MPI_SUCCESS) {
+    cohort_release(planned->wire, planned->wire_bytes, planned->direct, &planned->type);
+    return NULL;
+  }
+  struct node *n = cohort_node_adopt(*request, planned);
+  if (n == NULL) *rc = MPI_ERR_NO_MEM;
+  return n;
+}
+
 int cohort_racing_irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                         MPI_Request *request) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Irecv(buf, count, type, source, tag, comm, request);
@@ -181,10 +193,8 @@ int cohort_racing_irecv(void *buf, int count, MPI_Datatype type, int source, int
   post(&planned, source, tag);
   int rc = incoming(&planned, &in);
   if (rc == MPI_SUCCESS) rc = PMPI_Irecv(in.buf, in.count, in.type, source, tag, comm, request);
-  if (rc != MPI_SUCCESS) return rc;
-  struct node *n = cohort_node_adopt(*request, &planned);
-  if (n == NULL) return MPI_ERR_NO_MEM;
-  if (n->any) cohort_race_open_add(n);
+  struct node *n = posted(&planned, request, &rc);
+  if (n != NULL && n->any) cohort_race_open_add(n);
   return rc;
 }
 
@@ -199,7 +209,8 @@ int cohort_racing_recv_init(void *buf, int count, MPI_Datatype type, int source,
   in_comm(&planned, comm);
   int rc = incoming(&planned, &in);
   if (rc == MPI_SUCCESS) rc = PMPI_Recv_init(in.buf, in.count, in.type, source, tag, comm, request);
-  return rc != MPI_SUCCESS || cohort_node_adopt(*request, &planned) != NULL ? rc : MPI_ERR_NO_MEM;
+  posted(&planned, request, &rc);
+  return rc;
 }
 
 /* Before MPI starts them, in the order of the array: that is the order in which they match. */
@@ -386,7 +397,8 @@ int cohort_racing_imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *m
   if (planned.wire == NULL) return MPI_ERR_NO_MEM;
   int rc = incoming(&planned, &in);
   if (rc == MPI_SUCCESS) rc = PMPI_Imrecv(in.buf, in.count, in.type, message, request);
-  return rc != MPI_SUCCESS || cohort_node_adopt(*request, &planned) != NULL ? rc : MPI_ERR_NO_MEM;
+  posted(&planned, request, &rc);
+  return rc;
 }
 
 /* ---- the exchanges of MPI 4 that are not covered. Their messages have a header all the same: who receives one expects

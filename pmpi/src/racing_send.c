@@ -117,7 +117,7 @@ int cohort_racing_send(const void *buf, int count, MPI_Datatype type, int dest, 
 
 void cohort_release(uint8_t *wire, size_t bytes, int direct, MPI_Datatype *type) {
   cohort_wire_put(wire, bytes);
-  if (direct) PMPI_Type_free(type);
+  if (direct && *type != MPI_DATATYPE_NULL) PMPI_Type_free(type); /* it could not be made */
 }
 
 int cohort_racing_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op,
@@ -241,9 +241,8 @@ int cohort_racing_send_init(const void *buf, int count, MPI_Datatype type, int d
     rc = PMPI_Type_dup(type, &n.type);
     n.direct = 1;
   }
-  if (rc != MPI_SUCCESS) return rc;
   /* Start sends a copy of a buffered one; what the program waits for is complete at once */
-  rc = buffered ? null_send(request) : send_init(&out, dest, tag, comm, op, request);
+  if (rc == MPI_SUCCESS) rc = buffered ? null_send(request) : send_init(&out, dest, tag, comm, op, request);
   if (rc == MPI_SUCCESS && cohort_node_adopt(*request, &n) == NULL) rc = MPI_ERR_NO_MEM;
   if (rc != MPI_SUCCESS) cohort_release(n.wire, n.wire_bytes, n.direct, &n.type);
   return rc;
