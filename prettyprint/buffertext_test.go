@@ -130,3 +130,40 @@ func TestTextOfPages(t *testing.T) {
 		}
 	}
 }
+
+// A text that is too long for one answer ends after some page of elements, and says where it continues.
+func TestTextIsBounded(t *testing.T) {
+	const n = 1 << 18
+	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+	want := im.Contiguous(n, im.Named("MPI_INT"))
+	addr := im.Alloc(make([]byte, 4*n))
+	r, dt := openType(t, im, want)
+	b, err := r.Buffer("t", addr, dt, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var from int64
+	for pages := 1; ; pages++ {
+		var got strings.Builder
+		if err := b.Text(&got, view.Options{MaxList: n, From: from, MaxText: 2 << 20}); err != nil {
+			t.Fatal(err)
+		}
+		lines := int64(strings.Count(got.String(), "\n"))
+		if got.Len() > 3<<20 {
+			t.Errorf("%d bytes of text", got.Len())
+		}
+		text := strings.TrimSuffix(got.String(), "\n")
+		last := text[strings.LastIndex(text, "\n")+1:]
+		if !strings.HasPrefix(last, "  ... ") {
+			if from+lines != n || pages < 3 {
+				t.Errorf("%d texts, the last from %d with %d lines", pages, from, lines)
+			}
+			return
+		}
+		next := from + lines - 1
+		if !strings.HasSuffix(last, fmt.Sprintf(" more, with --from %d", next)) || next <= from {
+			t.Fatalf("%d lines from %d, and then %q", lines, from, last)
+		}
+		from = next
+	}
+}

@@ -16,7 +16,8 @@ import (
 )
 
 // Text writes the elements one per line: address in the expanded type-tree, address in memory, value; neighbouring
-// characters as one string. At most opt.MaxList elements are read and shown; the others are counted.
+// characters as one string. At most opt.MaxList elements are read and shown, and fewer if these are more than opt.MaxText
+// bytes; the others are counted.
 func (b *Buffer) Text(w io.Writer, opt view.Options) error {
 	opt = opt.Filled()
 	total := b.Len()
@@ -25,11 +26,16 @@ func (b *Buffer) Text(w io.Writer, opt view.Options) error {
 			BasicElements(total), view.Grouped(opt.From))
 	}
 	shown := min(total, opt.From+int64(opt.MaxList))
-	p := page{b: b}
-	for from := opt.From; from < shown; from += pageSize {
-		p.read(from, min(from+pageSize, shown))
-		if _, err := w.Write(p.lines()); err != nil {
+	p, written := page{b: b}, 0
+	for from := opt.From; from < shown; {
+		to := min(from+pageSize, shown)
+		p.read(from, to)
+		n, err := w.Write(p.lines())
+		if err != nil {
 			return fmt.Errorf("writing text: %w", err)
+		}
+		if from, written = to, written+n; written >= opt.MaxText {
+			shown = to
 		}
 	}
 	if rest := total - shown; rest > 0 {

@@ -79,6 +79,7 @@ func List(name, value string, n int, at func(i int) Node) Node {
 // Options limit what Text writes; of a limit that is 0 the default counts.
 type Options struct {
 	MaxList  int // entries of one list
+	MaxText  int // bytes of the elements of a buffer: the text ends soon after as many, and says how it continues
 	MaxLines int // lines in all
 	MaxDepth int // levels
 
@@ -88,6 +89,7 @@ type Options struct {
 
 // Filled are the options with the defaults in place of zeros.
 func (o Options) Filled() Options {
+	o.MaxText = orElse(o.MaxText, 16<<20)
 	o.MaxList, o.MaxLines, o.MaxDepth = orElse(o.MaxList, 200), orElse(o.MaxLines, 10000), orElse(o.MaxDepth, 100)
 	return o
 }
