@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	godap "github.com/google/go-dap"
 
@@ -125,6 +126,17 @@ func (e *editor) stands(function string, line int, ranks ...int) {
 	for _, r := range ranks {
 		if f := e.user(r); f.Name != function || f.Line != line {
 			e.t.Errorf("rank %d stands in %s:%d, want %s:%d\n%s", r, f.Name, f.Line, function, line, e.Transcript(6))
+		}
+	}
+}
+
+// awaitCall waits until a rank that runs is within an MPI call. Nobody tells when, so it is asked again and again.
+func (e *editor) awaitCall(rank int, call string) {
+	e.t.Helper()
+	deadline := time.Now().Add(cohorttest.Patience)
+	for e.Ranks().Ranks[rank].Call != call {
+		if time.Now().After(deadline) {
+			e.t.Fatalf("rank %d does not come to %s\n%s", rank, call, e.Transcript(6))
 		}
 	}
 }

@@ -113,6 +113,8 @@ func TestDAPBreakpoints(t *testing.T) {
 		t.Errorf("rank 2 has logged:\n%s", e.outputs("console"))
 	}
 
+	e.awaitCall(0, "MPI_Recv")
+
 	// While ranks run: the loop that waits for the debugger; all ranks stop with it.
 	spin := at(last)
 	spin.Mode = protocol.ModeAll

@@ -297,6 +297,7 @@ func TestDAPDivergence(t *testing.T) {
 	}
 	e.stands("main", line, 0)
 	e.says("[0] p i", 0, "[0] 7")
+	e.awaitCall(1, "MPI_Recv")
 	e.Do("pause", map[string]any{"threadId": protocol.ThreadID(1, 1)}, nil)
 	e.Expect(daptest.Stopped(1, "pause"))
 	e.stands("main", markLine(t, source, "MPI_Recv(&value, 1, MPI_INT, 0, 2"), 1)
