@@ -50,9 +50,11 @@ export HWLOC_PLUGINS_PATH="$tools/no-plugins"
 # What hangs is ended by its test within minutes, and shown; the limit is for tests that hang themselves.
 # The race detector makes what no two goroutines share several times slower, and finds nothing in it. Scripts are run by
 # the cohort that users have; that of testkit/endtoend/debug and faults has the race detector.
-alone=$(go list ./causal/... ./plaingdb ./pmpi ./prettyprint/... ./scripts/typewatch ./testkit/endtoend/scripts \
-    ./testkit/exactreplay ./testkit/mpitest)
-part 'Go packages' go test -race -timeout 45m $(go list ./... | grep -vxF "$alone")
+# The packages that take longest come first, lest one of them run alone at the end.
+first=$(go list ./testkit/endtoend/debug ./testkit/endtoend/faults)
+alone=$(go list ./testkit/endtoend/scripts ./testkit/exactreplay ./pmpi ./testkit/mpitest ./causal/... ./plaingdb \
+    ./prettyprint/... ./scripts/typewatch)
+part 'Go packages' go test -race -timeout 45m $first $(go list ./... | grep -vxF -e "$first" -e "$alone")
 part 'Go packages without the race detector' go test -timeout 45m $alone
 part 'VS Code extension' scripts/vscode.sh test
 

@@ -34,35 +34,35 @@ func paperPrograms() []struct {
 	}
 }
 
-// TestPaperPrograms runs each on 2, 4 and 7 ranks. What they print besides the order lines must not depend on their
-// number.
+// TestPaperPrograms runs each on 2, 4 and 7 ranks, with the MPIs by turns. What they print besides the order lines must
+// depend on neither.
 func TestPaperPrograms(t *testing.T) {
+	t.Parallel()
 	sizes := []int{2, 4, 7}
 	if testing.Short() {
 		sizes = sizes[:1]
 	}
-	Each(t, func(t *testing.T, mpi MPI) {
-		for _, c := range paperPrograms() {
-			t.Run(c.source+"/"+c.args[0], func(t *testing.T) {
-				prog := mpi.Build(t, c.source)
-				answers := map[string]bool{}
-				for _, n := range sizes {
-					output := succeed(t, mpi, n, prog, c.args...)
-					if _, err := ParseOrders(output, n); err != nil {
-						t.Errorf("%d ranks: %v", n, err)
-					}
-					if !strings.Contains(output, c.line) {
-						t.Errorf("%d ranks: no %q in\n%s", n, c.line, output)
-					}
-					answers[withoutOrders(output)] = true
+	for i, c := range paperPrograms() {
+		t.Run(c.source+"/"+c.args[0], func(t *testing.T) {
+			t.Parallel()
+			answers := map[string]bool{}
+			for k, n := range sizes {
+				mpi := Need(t, Names()[(i+k)%len(Names())])
+				output := succeed(t, mpi, n, mpi.Build(t, c.source), c.args...)
+				if _, err := ParseOrders(output, n); err != nil {
+					t.Errorf("%s, %d ranks: %v", mpi.Name, n, err)
 				}
-				// How sums over all ranks are rounded depends on their number.
-				if len(answers) != 1 && c.source != "bicgstab.c" {
-					t.Errorf("the answer depends on the number of ranks: %v", answers)
+				if !strings.Contains(output, c.line) {
+					t.Errorf("%s, %d ranks: no %q in\n%s", mpi.Name, n, c.line, output)
 				}
-			})
-		}
-	})
+				answers[withoutOrders(output)] = true
+			}
+			// How sums over all ranks are rounded depends on their number.
+			if len(answers) != 1 && c.source != "bicgstab.c" {
+				t.Errorf("the answer depends on the MPI or on the number of ranks: %v", answers)
+			}
+		})
+	}
 }
 
 // withoutOrders is what a program printed apart from the lines of each rank.
@@ -82,6 +82,7 @@ func TestPaperProgramsCheckThemselves(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many builds; skipped in short mode")
 	}
+	t.Parallel()
 	mpi := Need(t, "mpich")
 	mutants := []struct {
 		source, right, wrong string
@@ -104,6 +105,7 @@ func TestPaperProgramsCheckThemselves(t *testing.T) {
 	}
 	for _, m := range mutants {
 		t.Run(m.source, func(t *testing.T) {
+			t.Parallel()
 			output, status := run(t, mpi, 2, mutant(t, mpi, m.source, m.right, m.wrong), m.args...)
 			if status != 1 || !strings.Contains(strings.ToLower(output), "wrong") {
 				t.Errorf("with %q instead of %q it exited with %d:\n%s", m.wrong, m.right, status, output)
@@ -117,6 +119,7 @@ func TestPaperProgramsRefuseArguments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many programs; skipped in short mode")
 	}
+	t.Parallel()
 	mpi := Need(t, "mpich")
 	for _, c := range paperPrograms() {
 		output, status := run(t, mpi, 2, mpi.Build(t, c.source), "0")
