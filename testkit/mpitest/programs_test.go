@@ -140,7 +140,8 @@ func TestOrdersDiffer(t *testing.T) {
 	EachParallel(t, func(t *testing.T, mpi MPI) {
 		all := []int{0, 1, 2, 3}
 		differs(t, mpi, all, mpi.Build(t, "tsp.c"), Source(t, "cities15.txt"))
-		differs(t, mpi, all, mpi.Build(t, "wildcard.c"), "recv", "200")
+		// Where ranks spin, as with MPICH, they take turns in mode recv, often the same ones in run after run.
+		differs(t, mpi, all, mpi.Build(t, "wildcard.c"), "sendrecv", "20")
 		differs(t, mpi, []int{0}, mpi.Build(t, "fintegrate.f90"))
 	})
 }
