@@ -52,7 +52,8 @@ func TestConsoleBreakpoints(t *testing.T) {
 	says("condition 1 y", "breakpoint 1: "+at+" ranks 1 if y.")
 	says("condition 1", "breakpoint 1: "+at+" ranks 1.")
 	c.Continue(0)
-	c.Expect(daptest.Stopped(1, "breakpoint"), daptest.Stopped(2, "breakpoint"), daptest.Idle())
+	c.Expect(daptest.Stopped(1, "breakpoint"), daptest.Stopped(2, "breakpoint"))
+	c.WaitIdle() // and so the temporary one has been taken from its rank, and the client's stream has told it
 	has(0, 1, 0)
 	says("breakpoints", "breakpoint 1: "+at+" ranks 1")
 	if got := c.Console("breakpoints", 0); strings.Contains(got, "breakpoint 2") {
