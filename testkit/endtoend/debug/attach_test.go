@@ -169,14 +169,15 @@ func TestAttachAndTerminate(t *testing.T) {
 func TestAttachRefuses(t *testing.T) {
 	t.Parallel()
 	p := newDAPPlace(t, mpitest.Need(t, "mpich"))
-	e := p.editor()
+	conn, cohort := p.DAP()
+	e := &editor{Client: daptest.New(t, conn), t: t, p: p}
 	e.Initialize()
 	for _, c := range []struct {
 		target map[string]any
 		says   []string
 	}{
 		{map[string]any{"pid": 1 << 30}, []string{"no process 1073741824"}},
-		{map[string]any{"pid": os.Getpid()}, []string{"neither a rank nor a launcher", "PMI_RANK"}},
+		{map[string]any{"pid": cohort.Process.Pid}, []string{"neither a rank nor a launcher", "PMI_RANK"}},
 		{map[string]any{"program": "no-such-program"}, []string{"runs no-such-program"}},
 		{map[string]any{"program": "until", "pid": 1}, []string{"Either process ids or the name"}},
 	} {
