@@ -55,6 +55,9 @@ type Backend interface {
 	// WriteMemory writes all of data, which is not empty, at addr of a stopped rank.
 	WriteMemory(ctx context.Context, req WriteMemoryRequest) error
 
+	// Disassemble returns instructions of a stopped rank, in order: as many as there are among those that were asked for.
+	Disassemble(ctx context.Context, req DisassembleRequest) ([]Instruction, error)
+
 	// Control reads, and where asked changes, the rank's control block (see pmpi/include/cohort_abi.h). Needs no
 	// stopped rank.
 	Control(ctx context.Context, req ControlRequest) (ControlState, error)
@@ -125,6 +128,7 @@ type SourceBreakpoint struct {
 	HitCondition string // see package internal/hitcondition; "" none
 	LogMessage   string // print instead of stop; {expr} is replaced by its value
 	Watch        Watch  // of DataBreakpoints: what is watched
+	Address      uint64 // of InstructionBreakpoints
 }
 
 // A Catch is something that may happen anywhere in a program, to stop at: DAP's exception filters.
@@ -161,9 +165,10 @@ const (
 
 // The sources of breakpoints that are in no file.
 const (
-	FunctionBreakpoints  = ""
-	DataBreakpoints      = "<data>"
-	ExceptionBreakpoints = "<exceptions>" // those with a Catch
+	FunctionBreakpoints    = ""
+	DataBreakpoints        = "<data>"
+	InstructionBreakpoints = "<instructions>"
+	ExceptionBreakpoints   = "<exceptions>" // those with a Catch
 )
 
 // IsFile tells whether a source is a file.
@@ -171,7 +176,7 @@ func IsFile(source string) bool { return source != "" && source[0] != '<' }
 
 // SetBreakpointsRequest replaces all breakpoints of Source.
 type SetBreakpointsRequest struct {
-	Source      string // absolute path, FunctionBreakpoints, DataBreakpoints or ExceptionBreakpoints
+	Source      string // absolute path, or one of the sources that are no file
 	Breakpoints []SourceBreakpoint
 }
 
@@ -338,6 +343,23 @@ type EvaluateResult struct {
 type File struct {
 	Name string // as the user wrote it
 	Data []byte
+}
+
+// DisassembleRequest asks for Before instructions before the one at Addr, and Count from there on.
+type DisassembleRequest struct {
+	Addr          uint64
+	Before, Count int
+}
+
+// Instruction of the program.
+type Instruction struct {
+	Address  uint64
+	Bytes    []byte
+	Text     string
+	Function string
+	Offset   uint64 // from the function's first instruction
+	File     string // absolute path if known
+	Line     int    // 1-based, 0 unknown
 }
 
 // ControlRequest changes the control block where a field is not nil, and then reads it.

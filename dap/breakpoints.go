@@ -106,7 +106,7 @@ func (b *breakpointTable) where(match func(tableEntry) bool) []job.Breakpoint {
 func sameBreakpoint(a, b job.Breakpoint) bool {
 	return a.Source == b.Source && a.Catch == b.Catch && a.Line == b.Line && a.Function == b.Function && a.Condition == b.Condition &&
 		a.HitCondition == b.HitCondition && a.LogMessage == b.LogMessage && a.Mode == b.Mode &&
-		a.Temporary == b.Temporary && a.Watch == b.Watch && a.Ranks.Equal(b.Ranks)
+		a.Temporary == b.Temporary && a.Watch == b.Watch && a.Address == b.Address && a.Ranks.Equal(b.Ranks)
 }
 
 // forget takes out all breakpoints of a client that leaves while the job continues.

@@ -192,6 +192,8 @@ func breakpointText(bp job.Breakpoint) string {
 	switch bp.Source {
 	case backend.FunctionBreakpoints:
 		text += bp.Function
+	case backend.InstructionBreakpoints:
+		text += fmt.Sprintf("%#x", bp.Address)
 	case backend.DataBreakpoints:
 		text += fmt.Sprintf("%s of %s", bp.Watch.Access, bp.Watch.Expression)
 	case backend.ExceptionBreakpoints:

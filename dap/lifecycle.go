@@ -66,6 +66,8 @@ func capabilities() protocol.Capabilities {
 			SupportsReadMemoryRequest:         true,
 			SupportsWriteMemoryRequest:        true,
 			SupportsSetExpression:             true,
+			SupportsDisassembleRequest:        true,
+			SupportsInstructionBreakpoints:    true,
 			SupportsClipboardContext:          true,
 			SupportsCancelRequest:             true,
 			SupportsSteppingGranularity:       true,

@@ -123,7 +123,7 @@ func TestRawMessages(t *testing.T) {
 			[]string{`did you mean "cohort/ranks"`},
 		},
 		{
-			"not ours", frame(`{"seq":5,"type":"request","command":"disassemble"}`), 5, "disassemble",
+			"not ours", frame(`{"seq":5,"type":"request","command":"stepBack"}`), 5, "stepBack",
 			[]string{"does not support"},
 		},
 		{

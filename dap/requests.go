@@ -24,8 +24,10 @@ func newRequests() map[string]spec {
 		"setFunctionBreakpoints":  on(spec{lane: laneMain, need: phaseJob, afterEnd: true}, setFunctionBreakpoints),
 		"setExceptionBreakpoints": on(spec{lane: laneMain, need: phaseJob, afterEnd: true}, setExceptionBreakpoints),
 
-		"dataBreakpointInfo": on(spec{needsProcess: true, lane: laneRead, need: phaseConfigured}, dataBreakpointInfo),
-		"setDataBreakpoints": on(spec{lane: laneMain, need: phaseJob}, setDataBreakpoints),
+		"disassemble":               on(spec{lane: laneRead, need: phaseConfigured}, disassemble),
+		"setInstructionBreakpoints": on(spec{lane: laneMain, need: phaseJob}, setInstructionBreakpoints),
+		"dataBreakpointInfo":        on(spec{needsProcess: true, lane: laneRead, need: phaseConfigured}, dataBreakpointInfo),
+		"setDataBreakpoints":        on(spec{lane: laneMain, need: phaseJob}, setDataBreakpoints),
 
 		"continue":      on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, continueRequest),
 		"next":          on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.Next)),
@@ -91,11 +93,10 @@ func evaluate(k *call, a godap.EvaluateArguments) (any, error) {
 // called unknown.
 var dapCommands = map[string]bool{
 	"restart": true, "breakpointLocations": true,
-	"setInstructionBreakpoints": true,
-	"stepBack":                  true, "reverseContinue": true, "restartFrame": true, "goto": true,
+	"stepBack": true, "reverseContinue": true, "restartFrame": true, "goto": true,
 	"terminateThreads": true,
 	"modules":          true, "loadedSources": true,
-	"stepInTargets": true, "gotoTargets": true, "disassemble": true,
+	"stepInTargets": true, "gotoTargets": true,
 	"runInTerminal":  true,
 	"startDebugging": true, "locations": true,
 }

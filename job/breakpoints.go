@@ -66,6 +66,7 @@ func (s *sourceBreakpoints) request(source string, r *rank) (req backend.SetBrea
 			asked = append(asked, w)
 			req.Breakpoints = append(req.Breakpoints, backend.SourceBreakpoint{
 				ID: w.bp.ID, Line: w.bp.Line, Function: w.bp.Function, Catch: w.bp.Catch, Watch: w.bp.watchOf(r),
+				Address:   w.bp.Address,
 				Condition: w.bp.Condition, HitCondition: w.bp.HitCondition, LogMessage: w.bp.LogMessage,
 			})
 		}

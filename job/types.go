@@ -78,6 +78,7 @@ type Breakpoint struct {
 	HitCondition string
 	LogMessage   string
 	Watch        backend.Watch
+	Address      uint64      // of an instruction breakpoint
 	WatchRank    int         // whose frame Watch.Frame is
 	Ranks        rankset.Set // only these have it; empty: all
 	Mode         Mode

@@ -87,6 +87,10 @@ func (r *remote) WriteMemory(ctx context.Context, req backend.WriteMemoryRequest
 	return err
 }
 
+func (r *remote) Disassemble(ctx context.Context, req backend.DisassembleRequest) ([]backend.Instruction, error) {
+	return ask[[]backend.Instruction](ctx, r, "Disassembling", req)
+}
+
 func (r *remote) Control(ctx context.Context, req backend.ControlRequest) (backend.ControlState, error) {
 	body, err := r.client.Call(ctx, wire.Control{ControlRequest: req})
 	return wire.As[backend.ControlState](body, err)

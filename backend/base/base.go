@@ -43,6 +43,7 @@ type Engine interface {
 	Scopes(ctx context.Context, frame backend.FrameID) ([]backend.Scope, error)
 	Variables(ctx context.Context, req backend.VariablesRequest) ([]backend.Variable, error)
 	SetVariable(ctx context.Context, req backend.SetVariableRequest) (backend.Variable, error)
+	Disassemble(ctx context.Context, req backend.DisassembleRequest) ([]backend.Instruction, error)
 	WriteMemory(ctx context.Context, req backend.WriteMemoryRequest) error
 }
 

@@ -42,6 +42,8 @@ func (b *Breakpoint[ID]) check() (ok bool) {
 		b.What, b.Is.Source = b.Want.Watch.Expression, ""
 	case b.Source == backend.ExceptionBreakpoints:
 		b.What, b.Is.Source = string(b.Want.Catch), ""
+	case b.Source == backend.InstructionBreakpoints:
+		b.What, b.Is.Source = fmt.Sprintf("%#x", b.Want.Address), ""
 	case b.Source == "" && b.Want.Function != "":
 		b.What = "function " + b.Want.Function
 	case b.Source != "" && b.Want.Line > 0:

@@ -62,6 +62,10 @@ func (b *Backend) WriteMemory(ctx context.Context, req backend.WriteMemoryReques
 	return err
 }
 
+func (b *Backend) Disassemble(ctx context.Context, req backend.DisassembleRequest) ([]backend.Instruction, error) {
+	return stopped(ctx, b, "disassemble", b.engine.Disassemble, req)
+}
+
 func (b *Backend) ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, error) {
 	return call(ctx, b, func(ctx context.Context, n int) ([]byte, error) { return b.engine.ReadMemory(ctx, addr, n) },
 		n)

@@ -68,6 +68,8 @@ func (o *owner) insert(b *bp) error {
 	switch {
 	case b.Want.Catch != "":
 		id, err = o.plantCatch(b)
+	case b.Source == backend.InstructionBreakpoints:
+		id, err = o.plant(proc.SetBreakpoint{PidAddrs: []proc.PidAddr{{Pid: o.rank.pid, Addr: b.Want.Address}}})
 	case b.Source == "":
 		id, err = o.plantFunction(b.Want.Function)
 	default:

@@ -82,6 +82,10 @@ func (o *owner) FrameAt(_ context.Context, id backend.FrameID) (backend.Frame, e
 	return o.frame(max(id.Thread, 1), id.Level, raw[0]), nil
 }
 
+func (o *owner) Disassemble(context.Context, backend.DisassembleRequest) ([]backend.Instruction, error) {
+	return nil, &backend.UnsupportedError{What: "Disassembling"}
+}
+
 func (o *owner) WriteMemory(_ context.Context, req backend.WriteMemoryRequest) error {
 	n, err := o.target().Memory().WriteMemory(req.Addr, req.Data)
 	if err == nil && n < len(req.Data) {

@@ -100,9 +100,12 @@ func (o *owner) insertBreakpoint(ctx context.Context, b *bp) error {
 	if b.Hits.First > 1 && b.Want.LogMessage == "" {
 		c = c.Opt("-i", strconv.Itoa(b.Hits.First-1))
 	}
-	if b.Source == "" {
+	switch b.Source {
+	case backend.FunctionBreakpoints:
 		c = c.Opt("--function", b.Want.Function)
-	} else {
+	case backend.InstructionBreakpoints:
+		c = c.Opt(fmt.Sprintf("*%#x", b.Want.Address))
+	default:
 		c = c.Opt("--source", b.Source, "--line", strconv.Itoa(b.Want.Line))
 	}
 	r, said, err := o.capture(ctx, c)

@@ -90,6 +90,17 @@ type SetDataBreakpointsArguments struct {
 	Breakpoints []DataBreakpoint `json:"breakpoints"`
 }
 
+// InstructionBreakpoint is DAP's, and which ranks have it: without a word only that of its reference.
+type InstructionBreakpoint struct {
+	godap.InstructionBreakpoint
+	BreakpointExtra
+}
+
+// SetInstructionBreakpointsArguments are DAP's, with InstructionBreakpoint.
+type SetInstructionBreakpointsArguments struct {
+	Breakpoints []InstructionBreakpoint `json:"breakpoints"`
+}
+
 // Requests.
 const (
 	RequestRanks    = "cohort/ranks"    // -> RanksBody

@@ -231,6 +231,11 @@ func (f *Fake) WriteMemory(ctx context.Context, req backend.WriteMemoryRequest) 
 	})
 }
 
+// Disassemble implements backend.Backend.
+func (f *Fake) Disassemble(context.Context, backend.DisassembleRequest) ([]backend.Instruction, error) {
+	return nil, &backend.UnsupportedError{What: "Disassembling"}
+}
+
 // Control implements backend.Backend.
 func (f *Fake) Control(ctx context.Context, req backend.ControlRequest) (s backend.ControlState, err error) {
 	err = f.request(ctx, Control, req, false, func() error {

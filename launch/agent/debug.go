@@ -199,6 +199,8 @@ func ask(ctx context.Context, b backend.Backend, request any) (any, error) {
 		return b.Evaluate(ctx, req)
 	case backend.WriteMemoryRequest:
 		return nil, b.WriteMemory(ctx, req)
+	case backend.DisassembleRequest:
+		return b.Disassemble(ctx, req)
 	case wire.ReadMemory:
 		return b.ReadMemory(ctx, req.Addr, req.N)
 	case wire.Command:

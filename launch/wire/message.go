@@ -67,6 +67,8 @@ func init() {
 		backend.VariablesRequest{},
 		backend.SetVariableRequest{},
 		backend.WriteMemoryRequest{},
+		backend.DisassembleRequest{},
+		[]backend.Instruction{},
 		backend.EvaluateRequest{},
 		backend.LaunchResult{},
 		[]backend.Breakpoint{},

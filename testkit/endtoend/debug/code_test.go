@@ -230,3 +230,70 @@ func addressOf(t *testing.T, reference string) uint64 {
 	}
 	return address
 }
+
+// Code is shown with its source, breakpoints can be set on instructions, and steps be of one.
+func TestDAPInstructions(t *testing.T) {
+	t.Parallel()
+	e, source := code(t, "add")
+	frame := e.user(1)
+	disassemble := func(a godap.DisassembleArguments) []godap.DisassembledInstruction {
+		t.Helper()
+		var body godap.DisassembleResponseBody
+		e.Do("disassemble", a, &body)
+		if len(body.Instructions) != a.InstructionCount {
+			t.Fatalf("%+v: %+v", a, body)
+		}
+		return body.Instructions
+	}
+	here := frame.InstructionPointerReference
+	around := disassemble(godap.DisassembleArguments{
+		MemoryReference: here, InstructionOffset: -20, InstructionCount: 30, ResolveSymbols: true,
+	})
+	at, next := around[20], around[21]
+	if at.Address != pc(frame) || at.Line != markLine(t, source, "mark: add") || at.Location == nil ||
+		at.Location.Path != source || !strings.HasPrefix(at.Symbol, "add+") || at.Instruction == "" ||
+		at.InstructionBytes == "" {
+		t.Errorf("the instruction is %+v", at)
+	}
+	if symbol := around[0].Symbol; symbol == "" || strings.HasPrefix(symbol, "add+") {
+		t.Errorf("twenty before it is %+v", around[0])
+	}
+	again := disassemble(godap.DisassembleArguments{MemoryReference: here, InstructionOffset: 1, InstructionCount: 9})
+	for i := range again {
+		if again[i].Address != around[21+i].Address || again[i].Symbol != "" {
+			t.Errorf("instruction %d is %+v and %+v", i, again[i], around[21+i])
+		}
+	}
+	e.Refused("disassemble", godap.DisassembleArguments{MemoryReference: "1@0x10", InstructionCount: 1}, "no code at 0x10")
+	e.Do("stepIn", map[string]any{
+		"threadId": protocol.ThreadID(1, 1), "singleThread": true, "granularity": "instruction",
+	}, nil)
+	e.Expect(daptest.Stopped(1, "step"))
+	if f := e.user(1); pc(f) != next.Address {
+		t.Errorf("after an instruction rank 1 is at %s, not %s", pc(f), next.Address)
+	}
+	var set godap.SetInstructionBreakpointsResponseBody
+	wanted := protocol.InstructionBreakpoint{
+		InstructionBreakpoint: godap.InstructionBreakpoint{InstructionReference: here, Condition: "x == 6"},
+	}
+	nowhere := protocol.InstructionBreakpoint{
+		InstructionBreakpoint: godap.InstructionBreakpoint{InstructionReference: "9@0x10"},
+	}
+	e.Do("setInstructionBreakpoints", protocol.SetInstructionBreakpointsArguments{
+		Breakpoints: []protocol.InstructionBreakpoint{wanted, nowhere},
+	}, &set)
+	if b := set.Breakpoints; !b[0].Verified || b[0].InstructionReference != here || b[1].Verified ||
+		!strings.Contains(b[1].Message, "no memory reference") {
+		t.Errorf("%+v", b)
+	}
+	e.Continue(1)
+	if hit := e.stoppedBody(e.Expect(daptest.Stopped(1, "breakpoint"))[0]); len(hit.HitBreakpointIds) != 1 ||
+		hit.HitBreakpointIds[0] != set.Breakpoints[0].Id {
+		t.Errorf("%+v", hit)
+	}
+	if f := e.user(1); pc(f) != at.Address || e.evaluate("x", "watch", f.Id).Result != "6" {
+		t.Errorf("rank 1 is at %+v", f)
+	}
+	e.Continue(1) // rank 0 has not been stopped
+	e.ends(0)
+}
