@@ -2,11 +2,13 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/internal/sourceline"
 	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
@@ -15,9 +17,12 @@ import (
 // write them anyway.
 const progressEvery = 500 * time.Millisecond
 
-// watchProgress reports until the function that it returns is called, which returns the last report.
-func (o *RecordOptions) watchProgress(session *launch.Session, started time.Time) (stop func() RecordProgress) {
-	if o.Progress == nil {
+// watchProgress reports until the function that it returns is called, which returns the last report. It calls stalled
+// once if the ranks complete no MPI call for StallTimeout.
+func (o *RecordOptions) watchProgress(session *launch.Session, started time.Time,
+	stalled func(),
+) (stop func() RecordProgress) {
+	if o.Progress == nil && o.StallTimeout == 0 {
 		return func() RecordProgress { return RecordProgress{} }
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -26,13 +31,24 @@ func (o *RecordOptions) watchProgress(session *launch.Session, started time.Time
 		states := make([]backend.ControlState, len(session.Ranks()))
 		ticker := time.NewTicker(progressEvery)
 		defer ticker.Stop()
-		progress := RecordProgress{}
+		progress, still := RecordProgress{}, time.Duration(0)
 		for {
 			select {
 			case <-ticker.C:
+				before := progress
 				progress = readProgress(ctx, session, states)
 				progress.Elapsed = time.Since(started)
-				o.Progress(progress)
+				if o.Progress != nil {
+					o.Progress(progress)
+				}
+				// A job that was suspended as a whole has not stood still meanwhile.
+				still += min(progress.Elapsed-before.Elapsed, longestLook)
+				if progress.Events != before.Events || notBegun(states) {
+					still = 0
+				}
+				if o.StallTimeout > 0 && still >= o.StallTimeout {
+					stalled()
+				}
 			case <-ctx.Done():
 				last <- progress
 				return
@@ -43,6 +59,13 @@ func (o *RecordOptions) watchProgress(session *launch.Session, started time.Time
 		cancel()
 		return <-last
 	}
+}
+
+// notBegun tells whether a rank has not returned from MPI_Init.
+func notBegun(states []backend.ControlState) bool {
+	return slices.ContainsFunc(states, func(s backend.ControlState) bool {
+		return !s.Present || s.State == abi.StateNew
+	})
 }
 
 // readProgress asks every rank for its counters. One that has gone keeps those of its last answer.

@@ -39,6 +39,9 @@ type RecordOptions struct {
 	// Progress, if set, is called about twice a second while the ranks run, and while their traces are packed; from one
 	// goroutine at a time.
 	Progress func(RecordProgress)
+	// StallTimeout ends the run once all ranks have returned from MPI_Init and then none has completed an MPI call for so
+	// long; 0: never.
+	StallTimeout time.Duration
 	// RecordTime records what the C library's clocks and random numbers give the program, besides MPI_Wtime, which
 	// always is recorded.
 	RecordTime bool
@@ -63,6 +66,7 @@ type RecordResult struct {
 	Elapsed   time.Duration
 	Yield     bool
 	Problem   error // what makes the recording useless for replay, or nil
+	Stalled   bool  // the run was ended because no rank completed an MPI call
 	NotPacked error // why traces are not packed, which does no harm; or nil
 	// Refusals are what interposers said when they could not record, by rank; Cut is what they said when they had to
 	// stop.
@@ -112,6 +116,8 @@ func Status(job launch.Result) int {
 	}
 	return 0
 }
+
+var errStalled = errors.New("no rank completed an MPI call")
 
 // Record runs a program and leaves a recording. When ctx ends the run is ended, the recording is kept, and the result
 // comes with the error. An error without a result means that there is no recording.
@@ -171,8 +177,11 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 		o.notef("%s", n)
 	}
 	result := &RecordResult{Recording: rec, Yield: yield, Refusals: map[int]string{}, Cut: map[int]string{}}
-	stopProgress := o.watchProgress(session, started)
-	result.Job = watchRecording(ctx, session, result.Refusals)
+	running, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	stopProgress := o.watchProgress(session, started, func() { end(errStalled) })
+	result.Job = watchRecording(running, session, result.Refusals)
+	result.Stalled = errors.Is(context.Cause(running), errStalled)
 	last, interrupted := stopProgress(), context.Cause(ctx)
 	result.Elapsed = time.Since(started)
 	result.finish(session)

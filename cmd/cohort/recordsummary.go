@@ -73,6 +73,9 @@ func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts
 	if quiet && b.Len() == 0 && len(missing) == 0 {
 		return
 	}
+	if r.Stalled {
+		b.WriteString("  The run was ended because no rank completed an MPI call any more.\n")
+	}
 	head := fmt.Sprintf("\ncohort: recorded %s of %s in %s\n", prose.Count(uint64(len(r.Job.Ranks)), "rank"),
 		strings.Join(rec.Meta.Command, " "), elapsed(r.Elapsed))
 	next := fmt.Sprintf("  The recording is %s. Next:\n    cohort replay %s\n    cohort debug %s\n", rec.Dir, rec.Dir,

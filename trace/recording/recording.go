@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -98,6 +99,17 @@ func makeRoom(dir string, opt CreateOptions) error {
 		if err := root.Remove(name); err != nil {
 			return fmt.Errorf("overwrite recording: %w", err)
 		}
+	}
+	return nil
+}
+
+// Remove takes away a recording, and its directory if nothing else is in it.
+func (r *Recording) Remove() error {
+	if err := makeRoom(r.Dir, CreateOptions{Overwrite: true}); err != nil {
+		return err
+	}
+	if err := os.Remove(r.Dir); err != nil && !errors.Is(err, syscall.ENOTEMPTY) {
+		return fmt.Errorf("remove recording: %w", err)
 	}
 	return nil
 }
