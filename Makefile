@@ -10,6 +10,8 @@
 #   make bench-datatypes   what datatypes cost a program, and how fast they are decoded: docs/bench-datatypes.md (some
 #                minutes, on a quiet machine);
 #                BENCH=-quick as above
+#   make bench-debug   what debugging all ranks costs, beside bare gdb processes: docs/bench-debug.md (an hour, on a quiet
+#                machine); BENCH=-quick as above, BENCH='-ranks 8,32 -o docs/bench-debug.md' for fewer ranks
 #   make lint    golangci-lint and gofumpt
 #   make build   bin/cohort
 #   make man     man pages in bin/man
@@ -34,7 +36,7 @@ endif
 # What bench-replay is given.
 BENCH ?= -o docs/bench-replay.md
 
-.PHONY: all demo test short bench-replay bench-datatypes lint build man vsix setup clean
+.PHONY: all demo test short bench-replay bench-datatypes bench-debug lint build man vsix setup clean
 all: build
 
 demo:
@@ -61,6 +63,12 @@ bench-datatypes:
 	scripts/setup.sh go mpi
 	go build -o bin/benchdatatypes ./bench/benchdatatypes/cmd
 	bin/benchdatatypes $(BENCH)
+
+bench-debug: BENCH := $(if $(filter command line environment,$(origin BENCH)),$(BENCH),-o docs/bench-debug.md)
+bench-debug: build
+	scripts/setup.sh go mpi
+	go build -o bin/benchdebug ./bench/benchdebug/cmd
+	bin/benchdebug $(BENCH)
 
 lint:
 	scripts/setup.sh go

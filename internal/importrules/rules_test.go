@@ -256,6 +256,10 @@ var rules = []rule{
 		reason: "it measures the registry and the decoder as a whole; nothing imports it",
 	},
 	{
+		folder: "bench/benchdebug", may: []string{"bench/benchpage", "bench/benchreplay", "dap/client", "dap/protocol", "pmpi"},
+		reason: "measures Cohort as its users meet it, as a DAP client",
+	},
+	{
 		folder: "scripts/typewatch", may: []string{"prettyprint", "pmpi"},
 		reason: "a command for scripts/derivedtypes.sh: what real programs' datatypes are decoded to",
 	},
