@@ -228,9 +228,9 @@ type Frame struct {
 	File     string // absolute path if known; "" no source
 	Line     int    // 1-based, 0 unknown
 	PC       uint64
-	Module   string // library or program it belongs to
-	Args     []Argument
-	Internal bool // inside Cohort's interposer: to be hidden
+	Module   string     // library or program it belongs to
+	Args     []Argument // of frames from the program's innermost to its outermost; gdb may take seconds for others'
+	Internal bool       // inside Cohort's interposer: to be hidden
 	NoSource bool
 	User     bool // code of the program, or of a library that is neither the MPI's nor the system's nor Cohort's
 	// Call: an MPI call of the program's, whose frames in Cohort's interposer are shown as this one (job.StackTrace);

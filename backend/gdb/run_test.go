@@ -117,6 +117,30 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// What gdb reads to know the arguments of a function of the C library may take it a second, so it is not asked. (Where
+// the library has no debug information there are none in any case.)
+func TestArgumentsOfLibrariesAreNotRead(t *testing.T) {
+	s := launch(t, build(t, "loop.c"))
+	s.breakAt("", backend.SourceBreakpoint{ID: 1, Function: "usleep"})
+	s.go_(backend.Continue)
+	s.stop()
+	r, err := s.StackTrace(testContext(t), backend.StackTraceRequest{Thread: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own, named bool
+	for _, f := range r.Frames {
+		if !f.User && !own && len(f.Args) > 0 {
+			t.Errorf("%s, of %s, has arguments: %+v", f.Function, f.Module, f.Args)
+		}
+		own = own || f.User
+		named = named || f.User && len(f.Args) > 0
+	}
+	if !named || len(r.Frames) == 0 || r.Frames[0].User {
+		t.Errorf("the program's frames have no arguments, or it has not stopped in a library: %+v", r.Frames)
+	}
+}
+
 // An interrupt that meets a breakpoint leaves a signal behind, which must not stop the rank once more.
 func TestInterruptThatMeetsABreakpoint(t *testing.T) {
 	s := launch(t, build(t, "loop.c"))

@@ -14,7 +14,8 @@ import (
 // maxFrames bounds a stack, as backend.StackTraceRequest says.
 const maxFrames = 10_000
 
-// frames returns the frames low to high of a thread, inclusive and as far as there are any.
+// frames returns the frames low to high of a thread, inclusive and as far as there are any; args: with the arguments of
+// those from the program's innermost to its outermost.
 func (o *owner) frames(ctx context.Context, thread, low, high int, args bool) ([]backend.Frame, error) {
 	lo, hi := strconv.Itoa(low), strconv.Itoa(high)
 	r, err := o.send(ctx, gdbmi.Cmd("stack-list-frames").Thread(thread).Opt(lo, hi))
@@ -27,9 +28,23 @@ func (o *owner) frames(ctx context.Context, thread, low, high int, args bool) ([
 	for t := range f.Tuples("stack") {
 		frames = append(frames, o.frame(thread, t))
 	}
-	if err := f.Err(); err != nil || !args || len(frames) == 0 {
+	if err := f.Err(); err != nil || !args {
 		return frames, err
 	}
+	// What gdb reads to know the arguments of libraries may take it seconds.
+	first, last := -1, -1
+	for i, fr := range frames {
+		if fr.User {
+			last = i
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	if first < 0 {
+		return frames, nil
+	}
+	lo, hi = strconv.Itoa(low+first), strconv.Itoa(low+last)
 	// 2: names, types and simple values; an array among the arguments is not printed.
 	r, err = o.send(ctx, gdbmi.Cmd("stack-list-arguments").Thread(thread).Opt("2", lo, hi))
 	if err != nil {
