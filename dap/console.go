@@ -123,6 +123,10 @@ func consoleCommands() []consoleCommand {
 			Examples: []string{"wait", "wait 10"},
 		}, lane: laneConsole, run: consoleWait},
 		{Command: row{
+			Name: "waits", Arguments: "[dot]", Help: "show which rank waits for which, and whether they can ever go on",
+			Examples: []string{"waits", "waits dot"},
+		}, lane: laneConsole, run: consoleWaits},
+		{Command: row{
 			Name: "pause", Resumes: true, Help: "stop the ranks in focus",
 		}, lane: lanePause, needsProcess: true, run: consoleMove},
 		{Command: row{

@@ -50,6 +50,7 @@ func newRequests() map[string]spec {
 
 		protocol.RequestCommands:  on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, commands),
 		protocol.RequestRanks:     on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, ranks),
+		protocol.RequestWaits:     on(spec{lane: laneRead, need: phaseConfigured}, whoWaits),
 		protocol.RequestSetFocus:  on(spec{lane: laneMain, need: phaseJob}, setFocus),
 		protocol.RequestWaitIdle:  on(spec{lane: laneRead, need: phaseConfigured, afterEnd: true}, waitIdle),
 		protocol.RequestWaitStall: on(spec{lane: laneRead, need: phaseConfigured, ended: protocol.StallBody{}}, waitStall),

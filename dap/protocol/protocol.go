@@ -104,6 +104,7 @@ type SetInstructionBreakpointsArguments struct {
 // Requests.
 const (
 	RequestRanks    = "cohort/ranks"    // -> RanksBody
+	RequestWaits    = "cohort/waits"    // {} -> who waits for whom (see docs/dap.md)
 	RequestSetFocus = "cohort/setFocus" // FocusArguments -> FocusBody
 	RequestWaitIdle = "cohort/waitIdle" // WaitArguments -> RanksBody, answered when the job is idle (see docs/dap.md)
 	// StallArguments -> StallBody, answered when the ranks that run do not get on, or the job has ended

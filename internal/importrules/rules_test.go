@@ -60,7 +60,7 @@ var rules = []rule{
 		tests:  []string{"backend/gdb", "pmpi", "session", "dap"},
 	},
 	{
-		folder: "dap", may: []string{"job", "replayctl", "prettyprint"},
+		folder: "dap", may: []string{"job", "replayctl", "prettyprint", "waits"},
 		reason: "the DAP server serves the models of a job and of a replay; it knows neither launchers nor backends' " +
 			"insides",
 	},
@@ -165,9 +165,9 @@ var rules = []rule{
 	{
 		folder: "prettyprint/call", may: []string{
 			"prettyprint/fault", "prettyprint/view", "prettyprint/registry",
-			"prettyprint/datatype", "prettyprint/handle", "prettyprint/mpicall",
+			"prettyprint/datatype", "prettyprint/handle", "prettyprint/mpicall", "waits",
 		},
-		reason: "calls and requests refer to handles, buffers and source text",
+		reason: "calls and requests refer to handles, buffers and source text, and tell who waits for whom",
 		tests:  []string{"prettyprint", "pmpi"},
 	},
 	{
@@ -177,6 +177,10 @@ var rules = []rule{
 		},
 		reason: "the console command shows all of them",
 		tests:  []string{"prettyprint", "pmpi"},
+	},
+	{
+		folder: "waits", may: nil,
+		reason: "a graph of ranks, whoever asked them",
 	},
 	{
 		folder: "prettyprint/prettyprinttest", may: nil,

@@ -5,7 +5,7 @@ package abi
 // The numbers and names of the header.
 const (
 	ControlVersion   = 4
-	RegistryVersion  = 4
+	RegistryVersion  = 5
 	TraceVersion     = 3
 	DecisionsVersion = 3
 	ControlMagic     = 0x004c5443484f43 // "COHCTL\0"
@@ -34,8 +34,10 @@ const (
 	RecentMax             = 16                     // calls in cohort_control.recent
 	Operations            = 512                    // numbers of operations are below this
 	DetachedMax           = 64
-	SharedMax             = 1024 // requests of one handle
-	StackMax              = 16   // frames
+	SharedMax             = 1024  // requests of one handle
+	MessagesMax           = 65536 // slots
+	Collectives           = -4
+	StackMax              = 16 // frames
 	LocksMax              = 8
 	LockExclusive         = 1 << 31
 	InfoKeysMax           = 64
@@ -285,6 +287,29 @@ type Registry struct {
 	Memory                uint64 // bytes that Cohort has mapped in this process, but for its files
 	// of these, in records and tables that are in use; what is not, is used again
 	MemoryUsed uint64
+	// address of a struct cohort_messages; 0: none yet. With COHORT_FEATURE_CALLS only
+	Messages uint64
+	// messages that are not counted there: there was no room, or a call that failed does not tell what it received
+	Uncounted uint64
+}
+
+// Traffic is struct cohort_traffic. Messages between this rank and another in one communicator, with one tag.
+type Traffic struct {
+	Comm uint64 // cohort_comm.global_id; 0: the slot is empty
+	// rank in the communicator, of an intercommunicator in its remote group; or COHORT_COLLECTIVES: `sent` is how
+	// many collectives the rank has begun
+	Peer int32
+	Tag  int32
+	// that this rank has begun to send, the one of a call in progress included
+	Sent uint64
+	// by calls that have returned, matched probes included, the receives of their messages not
+	Received uint64
+}
+
+// Messages is struct cohort_messages. Slots follow; linear probing from a hash of the key, of which readers need
+// not know.
+type Messages struct {
+	Capacity uint64 // power of two
 }
 
 // Stack is struct cohort_stack. Where something was made: return addresses, the innermost first. Equal ones share a
@@ -563,13 +588,17 @@ type Action struct {
 	Root       int32  // as passed; INT32_MIN: none
 	Comm       uint64 // record; 0: none, or not known
 	CommHandle uint64
-	Object     uint64   // record of the window or file that it is about; 0: none
-	Reduction  uint64   // record of the MPI_Op; 0: none
-	Offset     int64    // in a file, or the displacement in a window's target; INT64_MIN: none
-	Send       Side     // of a one-sided call: the origin buffer; of a write: what is written
-	Receive    Side     // of a one-sided call: where the result goes; of a read: where to
-	Target     Side     // of a one-sided call: peer, and count and datatype there; buffer is 0
-	Name       [40]byte // MPI_Rput: of a call whose op does not tell; else empty
+	Object     uint64 // record of the window or file that it is about; 0: none
+	Reduction  uint64 // record of the MPI_Op; 0: none
+	Offset     int64  // in a file, or the displacement in a window's target; INT64_MIN: none
+	// of a send: the how manieth message to its destination, in its communicator and with its tag; of a
+	// collective: the how manieth over its communicator; from 1, as cohort_traffic.sent counts. 0: not known, or
+	// none
+	Nth     uint64
+	Send    Side     // of a one-sided call: the origin buffer; of a write: what is written
+	Receive Side     // of a one-sided call: where the result goes; of a read: where to
+	Target  Side     // of a one-sided call: peer, and count and datatype there; buffer is 0
+	Name    [40]byte // MPI_Rput: of a call whose op does not tell; else empty
 }
 
 // RequestRecord is struct cohort_request_record.
@@ -842,6 +871,8 @@ type Struct interface {
 		Slot |
 		Slots |
 		Registry |
+		Traffic |
+		Messages |
 		Stack |
 		Object |
 		Datatype |

@@ -21,7 +21,8 @@
  * change of the registry must not orphan recordings. Versions 1 to 3 were counted together, so some changed nothing.
  *
  *   control block  2 recent calls, the kind of a divergence; 3 COHORT_FLAG_KEEP; 4 counts of 512 operations
- *   registry       3 all kinds of handles, requests, calls in progress, stacks; 4 one head for all records
+ *   registry       3 all kinds of handles, requests, calls in progress, stacks; 4 one head for all records;
+ *                  5 messages are counted
  *   trace          2 the call in progress, short forms, CHECK records; 3 nothing: what was added is 0 in older traces
  *   decisions      2 checks, streams and turns; 3 control messages; a rank may be told to stay at the end
  */
@@ -30,7 +31,7 @@
 #include <stdint.h>
 
 #define COHORT_CONTROL_VERSION 4u
-#define COHORT_REGISTRY_VERSION 4u
+#define COHORT_REGISTRY_VERSION 5u
 #define COHORT_TRACE_VERSION 3u
 #define COHORT_DECISIONS_VERSION 3u
 
@@ -269,9 +270,31 @@ struct cohort_registry {
   uint64_t comm_null, request_null;
   uint64_t memory;      /* bytes that Cohort has mapped in this process, but for its files */
   uint64_t memory_used; /* of these, in records and tables that are in use; what is not, is used again */
+  uint64_t messages;    /* address of a struct cohort_messages; 0: none yet. With COHORT_FEATURE_CALLS only */
+  /* messages that are not counted there: there was no room, or a call that failed does not tell what it received */
+  uint64_t uncounted;
 };
 #define COHORT_DETACHED_MAX 64u
 #define COHORT_SHARED_MAX 1024u /* requests of one handle */
+
+/* Messages between this rank and another in one communicator, with one tag. */
+struct cohort_traffic {
+  uint64_t comm;     /* cohort_comm.global_id; 0: the slot is empty */
+  /* rank in the communicator, of an intercommunicator in its remote group; or COHORT_COLLECTIVES: `sent` is how many
+   * collectives the rank has begun */
+  int32_t peer;
+  int32_t tag;
+  uint64_t sent;     /* that this rank has begun to send, the one of a call in progress included */
+  uint64_t received; /* by calls that have returned, matched probes included, the receives of their messages not */
+};
+
+/* Slots follow; linear probing from a hash of the key, of which readers need not know. */
+struct cohort_messages {
+  uint64_t capacity; /* power of two */
+  struct cohort_traffic slot[];
+};
+#define COHORT_MESSAGES_MAX 65536u /* slots */
+#define COHORT_COLLECTIVES -4
 
 /* ---- what the records of all kinds of handles begin with */
 
@@ -495,6 +518,9 @@ struct cohort_action {
   uint64_t object;     /* record of the window or file that it is about; 0: none */
   uint64_t reduction;  /* record of the MPI_Op; 0: none */
   int64_t offset;      /* in a file, or the displacement in a window's target; INT64_MIN: none */
+  /* of a send: the how manieth message to its destination, in its communicator and with its tag; of a collective: the
+   * how manieth over its communicator; from 1, as cohort_traffic.sent counts. 0: not known, or none */
+  uint64_t nth;
   struct cohort_side send;    /* of a one-sided call: the origin buffer; of a write: what is written */
   struct cohort_side receive; /* of a one-sided call: where the result goes; of a read: where to */
   struct cohort_side target;  /* of a one-sided call: peer, and count and datatype there; buffer is 0 */

@@ -135,6 +135,110 @@ uint32_t cohort_call_neighbours(const struct cohort_call *k, MPI_Comm comm, int 
   return (uint32_t)(out ? fortran_out_degree(comm) : fortran_in_degree(comm));
 }
 
+/* ------------------------------------------------------------------ messages */
+
+static struct cohort_messages *messages; /* the registry's */
+static uint64_t used;                    /* slots of it */
+
+static struct cohort_traffic *slot_of(struct cohort_messages *m, uint64_t comm, int32_t peer, int32_t tag) {
+  uint64_t mask = m->capacity - 1, key = comm ^ (uint64_t)(uint32_t)peer << 32 ^ (uint32_t)tag;
+  for (uint64_t i = key * 0x9E3779B97F4A7C15u >> 20 & mask;; i = (i + 1) & mask) {
+    struct cohort_traffic *s = &m->slot[i];
+    if (s->comm == 0 || (s->comm == comm && s->peer == peer && s->tag == tag)) return s;
+  }
+}
+
+static size_t table_size(uint64_t capacity) {
+  return sizeof(struct cohort_messages) + capacity * sizeof(struct cohort_traffic);
+}
+
+/* There is room for one more slot, or for none: no memory, or too many. */
+static int make_room(void) {
+  uint64_t capacity = messages == NULL ? 0 : messages->capacity, more = capacity == 0 ? 64 : 2 * capacity;
+  if (2 * used < capacity) return 1;
+  struct cohort_messages *m = more > COHORT_MESSAGES_MAX ? NULL : cohort_map(table_size(more));
+  if (m == NULL) return 0;
+  m->capacity = more;
+  for (uint64_t i = 0; i < capacity; i++) {
+    const struct cohort_traffic *s = &messages->slot[i];
+    if (s->comm != 0) *slot_of(m, s->comm, s->peer, s->tag) = *s;
+  }
+  STORE(cohort_registry.messages, (uint64_t)(uintptr_t)m);
+  if (messages != NULL) cohort_unmap(messages, table_size(capacity));
+  messages = m;
+  return 1;
+}
+
+/* Its slot, which may be new; NULL: there is none. The lock is held. */
+static struct cohort_traffic *traffic(uint64_t comm, int32_t peer, int32_t tag) {
+  struct cohort_traffic *s = messages == NULL ? NULL : slot_of(messages, comm, peer, tag);
+  if (LIKELY(s != NULL && s->comm != 0)) return s;
+  if (comm == 0 || !make_room()) return NULL;
+  s = slot_of(messages, comm, peer, tag);
+  s->peer = peer;
+  s->tag = tag;
+  STORE(s->comm, comm);
+  used++;
+  return s;
+}
+
+static void not_counted(void) { STORE(cohort_registry.uncounted, cohort_registry.uncounted + 1); }
+
+/* Returns what has been sent by now; 0: that is not known, or nothing is sent. The lock is held. */
+static uint64_t count(uint64_t comm, int peer, int tag, int sent, int received) {
+  const struct cohort_comm *c = (const void *)(uintptr_t)comm;
+  if (peer == cohort_peer(MPI_PROC_NULL)) return 0;
+  struct cohort_traffic *s = traffic(c == NULL ? 0 : c->global_id, peer, tag);
+  if (s == NULL) {
+    not_counted();
+    return 0;
+  }
+  STORE(s->sent, s->sent + (uint64_t)(int64_t)sent);
+  STORE(s->received, s->received + (uint64_t)received);
+  return s->sent;
+}
+
+static void count_sent(struct cohort_action *a, int n) {
+  a->nth = count(a->comm, a->send.peer, a->send.tag, n, 0);
+}
+
+static void count_collective(struct cohort_action *a, int n) {
+  a->nth = count(a->comm, COHORT_COLLECTIVES, 0, n, 0);
+}
+
+/* What a receive of these arguments was given. */
+static void count_received(const struct cohort_action *a, int rc, const MPI_Status *status) {
+  if (a->receive.peer == cohort_peer(MPI_PROC_NULL)) return;
+  if (rc == MPI_SUCCESS)
+    count(a->comm, cohort_peer(status->MPI_SOURCE), status->MPI_TAG, 0, 1);
+  else
+    not_counted();
+}
+
+void cohort_call_sends(struct cohort_call *k, int n) {
+  cohort_registry_lock();
+  count_sent(&k->a, n);
+  cohort_registry_unlock();
+}
+
+void cohort_call_collective(struct cohort_call *k, int n) {
+  cohort_registry_lock();
+  count_collective(&k->a, n);
+  cohort_registry_unlock();
+}
+
+void cohort_call_received(const struct cohort_call *k, int rc, const MPI_Status *status) {
+  cohort_registry_lock();
+  count_received(&k->a, rc, status);
+  cohort_registry_unlock();
+}
+
+MPI_Status *cohort_call_statuses(int n) {
+  static THREAD_LOCAL struct cohort_buffer buffer;
+  if (n <= 0 || !cohort_reserve(&buffer, (size_t)n * sizeof(MPI_Status))) return MPI_STATUSES_IGNORE;
+  return (MPI_Status *)(void *)buffer.data;
+}
+
 /* ------------------------------------------------------------------ requests */
 
 struct request {
@@ -313,11 +417,26 @@ static struct cohort_request_record *still(struct given before) {
   return r != NULL && (before.id == ANY_ID || before.id == r->o.id) ? r : NULL;
 }
 
+/* A request has ended: what it received, or that it was cancelled and sent nothing. */
+static void count_completed(struct cohort_request_record *r, int done, const MPI_Status *status) {
+  int sends = r->a.send.peer != INT32_MIN, receives = r->a.receive.peer != INT32_MIN, cancelled = 0;
+  if (!sends && !receives) return;
+  if (!(r->o.state & COHORT_REQUEST_ACTIVE)) return;
+  if (done < 0 || status == MPI_STATUS_IGNORE) {
+    if (receives) count_received(&r->a, MPI_ERR_OTHER, status);
+    return;
+  }
+  if (r->o.state & COHORT_REQUEST_CANCELLED) PMPI_Test_cancelled(status, &cancelled);
+  if (receives && !cancelled) count_received(&r->a, MPI_SUCCESS, status);
+  if (sends && cancelled) not_counted();
+}
+
 /* A call that waits for a request has ended with it: `after` is what it left in the program's variable. `done`: 1 it is
  * complete; 0 it is not, if there is a handle still; -1 that is not known. */
-static void settle(struct given before, MPI_Request after, int done) {
+static void settle(struct given before, MPI_Request after, int done, const MPI_Status *status) {
   struct cohort_request_record *r = still(before);
   if (r == NULL) return;
+  if (after == MPI_REQUEST_NULL || done != 0) count_completed(r, done, status);
   if (after == MPI_REQUEST_NULL) {
     forget(before.handle);
     return;
@@ -355,7 +474,7 @@ void cohort_requests_settled(int n, const int *indices, const MPI_Request *after
     int i = indices == NULL ? k : indices[k], done = rc == MPI_SUCCESS ? 1 : -1;
     if (rc == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE)
       done = statuses[k].MPI_ERROR != MPI_ERR_PENDING;
-    settle(given[i], after[i], done);
+    settle(given[i], after[i], done, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[k]);
   }
   cohort_registry_unlock();
 }
@@ -386,6 +505,8 @@ static void started(const struct cohort_call *k, MPI_Request request) {
   r->start_site = k->call_site;
   r->since_ns = k->since_ns;
   r->tid = k->tid;
+  if (r->a.send.peer != INT32_MIN) count_sent(&r->a, 1);
+  if (r->a.op == COHORT_OP_COLLECTIVE_INIT) count_collective(&r->a, 1);
   set_state(r, LASTS_ONE_START, COHORT_REQUEST_ACTIVE);
 }
 

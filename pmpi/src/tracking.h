@@ -29,6 +29,15 @@ static inline void cohort_call_peer(struct cohort_side *s, int peer, int tag) {
   s->tag = cohort_tag(tag);
 }
 
+/* Counts the messages that the call sends: 1 before it is published, -1 if it has failed. */
+void cohort_call_sends(struct cohort_call *k, int n);
+/* Likewise a collective. */
+void cohort_call_collective(struct cohort_call *k, int n);
+/* The call has returned, and was given a message, with this status. */
+void cohort_call_received(const struct cohort_call *k, int rc, const MPI_Status *status);
+/* Where a call that waits for requests tells what they received, if the program does not ask. */
+MPI_Status *cohort_call_statuses(int count);
+
 /* The call has made a request. */
 void cohort_call_posted(struct cohort_call *k, MPI_Request request, int persistent);
 void cohort_call_fortran(MPI_Request request, MPI_Fint f);

@@ -177,8 +177,7 @@ func (g *recordArguments) number(parameter string) (int64, error) {
 	case "recvtag":
 		value = int64(g.a.Receive.Tag)
 	case "tag":
-		value = int64(g.a.Send.Tag)
-		if g.a.Receive.Flags&abi.SidePresent != 0 {
+		if value = int64(g.a.Send.Tag); value == notKnown { // of a receive, and of a probe
 			value = int64(g.a.Receive.Tag)
 		}
 	case "root":

@@ -91,6 +91,19 @@ func (c *command) export(args []string) (n view.Node, err error) {
 	return view.Leaf("export", fmt.Sprintf("%d characters", c.out.Len())), nil
 }
 
+// WaitsLine is the console line that asks a rank whom it waits for; the answer is a waits.Rank in JSON.
+const WaitsLine = "mpipp --waits"
+
+func (c *command) waits([]string) (n view.Node, err error) {
+	w, err := call.Waits(c.Rank)
+	if err != nil {
+		return n, err
+	}
+	text, err := json.Marshal(w)
+	c.printf("%s\n", text)
+	return view.Leaf("waits", fmt.Sprintf("%d characters", c.out.Len())), err
+}
+
 // envelope writes that of the only call that the frame is about.
 func (c *command) envelope(s MatchSide) error {
 	all, err := call.OfFrame(c.Rank, c.Resolver)

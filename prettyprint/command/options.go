@@ -60,7 +60,8 @@ func actions() []action {
 		{"svg", 1, 2, "a datatype and a count", (*command).svg},
 		{"match", 0, anyNumber, "", (*command).match},
 		{"stack", 1, 1, "one handle", (*command).stack},
-		{"export", 1, 1, "one side", (*command).export}, // not for people
+		{"export", 1, 1, "one side", (*command).export}, // not for people; nor this one
+		{"waits", 0, 0, "no argument", (*command).waits},
 		{"help", 0, anyNumber, "", (*command).help},
 	}
 	for _, k := range append(slices.Clone(registry.Classes), *registry.ClassOf(registry.KindStatus)) {

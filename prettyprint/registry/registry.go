@@ -130,6 +130,36 @@ func (r *Registry) Events() (uint64, bool) {
 	return abi.Read[abi.Control](b).Events, true
 }
 
+// Messages are how many messages the rank has sent and received, of each partner, communicator and tag.
+func (r *Registry) Messages() ([]abi.Traffic, error) {
+	table := r.Header.Messages
+	if table == 0 {
+		return nil, nil
+	}
+	const what = "The table of messages"
+	head := int64(abi.Size[abi.Messages]())
+	b, err := r.ReadFull(table, head, what)
+	if err != nil {
+		return nil, err
+	}
+	n := abi.Read[abi.Messages](b).Capacity
+	if n == 0 || n > abi.MessagesMax {
+		return nil, fault.Corruptf(table, "the table of messages claims %d slots, and %d are the most", n,
+			abi.MessagesMax)
+	}
+	slot := abi.Size[abi.Traffic]()
+	if b, err = r.ReadFull(table+uint64(head), int64(n)*int64(slot), what); err != nil {
+		return nil, err
+	}
+	var all []abi.Traffic
+	for ; len(b) > 0; b = b[slot:] {
+		if t := abi.Read[abi.Traffic](b); t.Comm != 0 {
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}
+
 // MPI tells which library the rank uses.
 func (r *Registry) MPI() abi.MPI { return r.Header.MPI }
 

@@ -47,6 +47,7 @@ func trackingOf(f *mpispec.Function) *tracking {
 	t.sides(f)
 	t.objects(f)
 	t.requests(f)
+	t.messages(f)
 	return t
 }
 
@@ -221,13 +222,17 @@ func (t *tracking) requests(f *mpispec.Function) {
 	}
 	switch f.Completes {
 	case mpispec.CompletesOne:
-		t.then("%scohort_requests_settled(1, NULL, request, rc, MPI_STATUSES_IGNORE)", completed)
+		t.status(given)
+		t.then("%scohort_requests_settled(1, NULL, request, rc, status)", completed)
 	case mpispec.CompletesAll:
+		t.status(given)
 		t.then("%scohort_requests_settled(%s, NULL, array_of_requests, rc, array_of_statuses)", completed, given.Length)
 	case mpispec.CompletesAny: // the index may be anything if there was an error
+		t.status(nil)
 		t.then("%sif (*index >= 0 && *index < count) "+
-			"cohort_requests_settled(1, index, array_of_requests, rc, MPI_STATUSES_IGNORE)", completed)
+			"cohort_requests_settled(1, index, array_of_requests, rc, status)", completed)
 	case mpispec.CompletesSome: // MPI_UNDEFINED is below 0
+		t.status(given)
 		t.then("if ((rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS) && *outcount <= incount) " +
 			"cohort_requests_settled(*outcount, array_of_indices, array_of_requests, rc, array_of_statuses)")
 	case mpispec.CompletesNone:
@@ -242,4 +247,46 @@ func (t *tracking) requests(f *mpispec.Function) {
 			t.then("cohort_requests_started(k, count, array_of_requests, rc)")
 		}
 	}
+}
+
+// status has the call tell what it received, though the program does not ask: of each of an array of requests, or of
+// one.
+func (t *tracking) status(array *mpispec.Param) {
+	if array != nil && array.Array {
+		t.line("if (array_of_statuses == MPI_STATUSES_IGNORE) array_of_statuses = cohort_call_statuses(%s)", array.Length)
+		return
+	}
+	t.declare.WriteString("  MPI_Status asked;\n")
+	t.line("if (status == MPI_STATUS_IGNORE) status = &asked")
+}
+
+// messages counts those that the call sends, and that it receives itself; requests that receive are counted when they
+// are complete.
+func (t *tracking) messages(f *mpispec.Function) {
+	persistent := strings.HasSuffix(strings.TrimSuffix(f.Name, "_c"), "_init")
+	if f.WithRole(mpispec.RoleDest) != nil && !persistent {
+		t.line("cohort_call_sends(k, 1)")
+		t.then("if (rc != MPI_SUCCESS) cohort_call_sends(k, -1)")
+	}
+	takes := f.OfType("MPI_Message", mpispec.Out) != nil // the message, out of the queue
+	if collective(f) {
+		t.line("cohort_call_collective(k, 1)")
+		t.then("if (rc != MPI_SUCCESS) cohort_call_collective(k, -1)")
+	}
+	if f.WithRole(mpispec.RoleSource) == nil || f.Has("request") || len(f.Buffers) == 0 && !takes {
+		return
+	}
+	t.status(nil)
+	found := ""
+	if f.WithRole(mpispec.RoleFlag) != nil {
+		found = "if (rc != MPI_SUCCESS || *flag) "
+	}
+	t.then("%scohort_call_received(k, rc, status)", found)
+}
+
+// collective reports whether all members of its communicator must make the call, in one order with others.
+func collective(f *mpispec.Function) bool {
+	p := f.WithRole(mpispec.RoleComm)
+	return p != nil && p.Direction == mpispec.In && !f.Among && (f.Class == mpispec.ClassCollective ||
+		f.Class == mpispec.ClassIcollective || f.Class == mpispec.ClassComm)
 }
