@@ -48,7 +48,7 @@ func TestOpenErrors(t *testing.T) {
 		for _, v := range b {
 			w = binary.LittleEndian.AppendUint64(w, v)
 		}
-		addr := im.Alloc(append(w, make([]byte, 176-len(w))...))
+		addr := im.Alloc(append(w, make([]byte, abi.Size[abi.Registry]()-len(w))...))
 		return im, addr
 	}
 	const magic = 0x00474552484f43
@@ -78,10 +78,10 @@ func TestOpenErrors(t *testing.T) {
 			return header(magic, abi.RegistryVersion|40<<32, 1|4<<32)
 		}, fault.Corrupt, "40 bytes"},
 		{"mpi", func() (*prettyprinttest.Image, uint64) {
-			return header(magic, abi.RegistryVersion|176<<32, 9|4<<32)
+			return header(magic, abi.RegistryVersion|uint64(abi.Size[abi.Registry]())<<32, 9|4<<32)
 		}, fault.Corrupt, "MPI number 9"},
 		{"handle size", func() (*prettyprinttest.Image, uint64) {
-			return header(magic, abi.RegistryVersion|176<<32, 1|5<<32)
+			return header(magic, abi.RegistryVersion|uint64(abi.Size[abi.Registry]())<<32, 1|5<<32)
 		}, fault.Corrupt, "a handle has 5 bytes"},
 	} {
 		im, addr := c.make()
@@ -90,7 +90,7 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("%s: %v; want kind %d and %q", c.name, err, c.kind, c.want)
 		}
 	}
-	im, addr := header(magic, abi.RegistryVersion|176<<32, 1|4<<32)
+	im, addr := header(magic, abi.RegistryVersion|uint64(abi.Size[abi.Registry]())<<32, 1|4<<32)
 	r, err := handle.Open(im, addr)
 	if err != nil {
 		t.Fatal(err)
@@ -414,7 +414,7 @@ func flatten(im *prettyprinttest.Image, registryAddr uint64) *flat {
 		f.data = append(f.data, make([]byte, (len(f.data)+15)/16*16-len(f.data))...)
 		f.data = append(f.data, r...)
 	}
-	if uint64(len(f.data)) != registryAddr+176-base {
+	if uint64(len(f.data)) != registryAddr+uint64(abi.Size[abi.Registry]())-base {
 		panic("the image is not compact")
 	}
 	return f

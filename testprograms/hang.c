@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
     MPI_Recv(many, 1 << 18, MPI_INT, left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   } else if (strcmp(kind, "mismatch") == 0) {
     if (rank == 0)
-      MPI_Bcast(&x, 1, MPI_INT, 1, MPI_COMM_WORLD);
+      MPI_Bcast(&x, 1, MPI_INT, 1, MPI_COMM_WORLD); /* hangs */
     else
       MPI_Allreduce(&rank, &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   } else if (strcmp(kind, "wildcard") == 0) {
@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
     if (strcmp(kind, "waitall") == 0) {
       send(right, 5);
       if (rank != 2) MPI_Send(&x, 1, MPI_INT, left, 6, other);
-      MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+      MPI_Waitall(2, q, MPI_STATUSES_IGNORE); /* hangs */
     } else {
       MPI_Waitany(2, q, &x, MPI_STATUS_IGNORE);
     }
@@ -124,12 +124,12 @@ int main(int argc, char **argv) {
     if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {
-      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window); /* hangs */
       MPI_Put(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
       MPI_Win_unlock(0, window);
     }
   }
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD); /* the last */
   MPI_Finalize();
   return 0;
 }
