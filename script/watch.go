@@ -164,6 +164,9 @@ func (r *runner) lookAt(ctx context.Context, title string) error {
 		}
 	}
 	if !calling.Empty() {
+		if m.Waits, err = r.console(ctx, "waits"); err != nil {
+			return err
+		}
 		if m.Calls, err = r.console(ctx, "["+calling.String()+"] mpipp --call"); err != nil {
 			return err
 		}

@@ -74,6 +74,7 @@ type Moment struct {
 	Stacks []protocol.MergedStack `json:"stacks"`
 	Tree   string                 `json:"tree"`            // the stacks as text
 	Calls  string                 `json:"calls,omitempty"` // the MPI calls that ranks are in, merged
+	Waits  string                 `json:"waits,omitempty"` // who waits for whom, if ranks are in MPI calls
 	Shown  []Value                `json:"shown"`
 }
 

@@ -35,6 +35,7 @@ func (m *Moment) Text() string {
 		}
 	}
 	section("stacks", m.Tree)
+	section("who waits for whom", m.Waits)
 	section("MPI calls", m.Calls)
 	for _, v := range m.Shown {
 		section(v.Expression, v.Text)
