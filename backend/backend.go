@@ -55,7 +55,8 @@ type Backend interface {
 	// WriteMemory writes all of data, which is not empty, at addr of a stopped rank.
 	WriteMemory(ctx context.Context, req WriteMemoryRequest) error
 
-	// Disassemble returns instructions of a stopped rank, in order: as many as there are among those that were asked for.
+	// Disassemble returns instructions of a stopped rank, in order: as many as there are among those that were asked
+	// for.
 	Disassemble(ctx context.Context, req DisassembleRequest) ([]Instruction, error)
 
 	// Control reads, and where asked changes, the rank's control block (see pmpi/include/cohort_abi.h). Needs no

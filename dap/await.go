@@ -32,8 +32,8 @@ const (
 	jobEnded
 )
 
-// awaitStops waits until none of the ranks runs and the job is idle. limit bounds that; 0: nothing does. With orStuck it
-// also ends when a rank has stopped and those that still run cannot get on without it.
+// awaitStops waits until none of the ranks runs and the job is idle. limit bounds that; 0: nothing does. With orStuck
+// it also ends when a rank has stopped and those that still run cannot get on without it.
 func (k *call) awaitStops(ranks rankset.Set, limit time.Duration, orStuck bool) (outcome, error) {
 	ctx := k.ctx
 	if limit > 0 {
@@ -133,7 +133,8 @@ func (w *standstill) look(status []job.RankStatus) bool {
 	return w.looks >= stuckLooks
 }
 
-// look asks ranks where they are, which the job then knows, too. late: some have not answered in time, and are left out.
+// look asks ranks where they are, which the job then knows, too. late: some have not answered in time, and are left
+// out.
 func (k *call) look(ranks rankset.Set) (states map[int]backend.ControlState, late bool) {
 	ctx, cancel := context.WithTimeout(k.ctx, longestLook)
 	defer cancel()

@@ -104,9 +104,11 @@ func (b *breakpointTable) where(match func(tableEntry) bool) []job.Breakpoint {
 
 // sameBreakpoint compares all but the ID.
 func sameBreakpoint(a, b job.Breakpoint) bool {
-	return a.Source == b.Source && a.Catch == b.Catch && a.Line == b.Line && a.Function == b.Function && a.Condition == b.Condition &&
+	return a.Source == b.Source && a.Catch == b.Catch && a.Line == b.Line && a.Function == b.Function &&
+		a.Condition == b.Condition &&
 		a.HitCondition == b.HitCondition && a.LogMessage == b.LogMessage && a.Mode == b.Mode &&
-		a.Temporary == b.Temporary && a.Watch == b.Watch && a.Address == b.Address && a.Ranks.Equal(b.Ranks)
+		a.Temporary == b.Temporary && a.Watch == b.Watch && a.Address == b.Address &&
+		a.Ranks.Equal(b.Ranks)
 }
 
 // forget takes out all breakpoints of a client that leaves while the job continues.
@@ -161,8 +163,8 @@ func (b *breakpointTable) setUnreachable(why string) (news bool) {
 	return news
 }
 
-// changed takes in that a client's breakpoint has changed or is gone, and tells the client if it has set it by requests:
-// it knows no others.
+// changed takes in that a client's breakpoint has changed or is gone, and tells the client if it has set it by
+// requests: it knows no others.
 func (b *breakpointTable) changed(c *client, s job.BreakpointStatus) {
 	b.d.srv.mu.Lock()
 	i := slices.IndexFunc(b.entries, func(e tableEntry) bool { return e.client == c && e.bp.ID == s.ID })

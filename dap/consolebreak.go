@@ -85,8 +85,10 @@ func consoleLogPoint(k *call, line consoleLine) (answer, error) {
 	before, rest, opened := strings.Cut(line.arguments, `"`)
 	message, after, closed := strings.Cut(rest, `"`)
 	if !opened || !closed || strings.TrimSpace(message) == "" {
-		return answer{}, refuse("logpoint needs a message in quotes; write: logpoint FILE:LINE \"x is {x}\" [ranks SET] " +
-			"[hits HITS] [if CONDITION]")
+		return answer{}, refuse(
+			"logpoint needs a message in quotes; write: logpoint FILE:LINE \"x is {x}\" [ranks SET] " +
+				"[hits HITS] [if CONDITION]",
+		)
 	}
 	b, err := parseBreak(before + " " + after)
 	if err != nil {
@@ -249,7 +251,10 @@ func (k *call) ownBreakpoint(number string) (list []job.Breakpoint, i int, err e
 		list := k.d.breakpoints.of(breakpointOwner{k.c, true}, bp.Source)
 		i := slices.IndexFunc(list, func(b job.Breakpoint) bool { return b.ID == bp.ID })
 		if i < 0 {
-			return nil, 0, refuse("breakpoint %d was not set by this console: change or remove it where it was set", bp.ID)
+			return nil, 0, refuse(
+				"breakpoint %d was not set by this console: change or remove it where it was set",
+				bp.ID,
+			)
 		}
 		return list, i, nil
 	}
@@ -311,8 +316,11 @@ func consoleCondition(k *call, line consoleLine) (answer, error) {
 
 // setAgain refuses to change a data breakpoint: the frame of its expression may be gone.
 func setAgain(bp job.Breakpoint) error {
-	return refuse("breakpoint %d is a data breakpoint, which belongs to the frame in which it was set: delete it, and set "+
-		"another one", bp.ID)
+	return refuse(
+		"breakpoint %d is a data breakpoint, which belongs to the frame in which it was set: delete it, and set "+
+			"another one",
+		bp.ID,
+	)
 }
 
 func startsWithNumber(arguments string) bool {

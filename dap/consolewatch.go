@@ -16,8 +16,11 @@ func watchWords(*call) []string {
 	}
 }
 
-// parseWatch parses the arguments of watch: an expression, which may have blanks, and what follows it in pairs of words.
-func parseWatch(text string) (expression, condition string, access godap.DataBreakpointAccessType, extra protocol.BreakpointExtra) {
+// parseWatch parses the arguments of watch: an expression, which may have blanks, and what follows it in pairs of
+// words.
+func parseWatch(
+	text string,
+) (expression, condition string, access godap.DataBreakpointAccessType, extra protocol.BreakpointExtra) {
 	head, condition, _ := strings.Cut(" "+text+" ", " if ")
 	words := strings.Fields(head)
 	for n := len(words) - 2; n > 0; n -= 2 {

@@ -14,8 +14,8 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 )
 
-// dataID names what a data breakpoint watches: a rank, the id of the frame in which the expression is evaluated, and the
-// expression, as in "2:17:u[1]".
+// dataID names what a data breakpoint watches: a rank, the id of the frame in which the expression is evaluated, and
+// the expression, as in "2:17:u[1]".
 type dataID struct {
 	rank, frame int
 	expression  string
@@ -134,7 +134,9 @@ func (k *call) watch(own breakpointOwner, b protocol.DataBreakpoint) (bp job.Bre
 			quoteShort(string(b.AccessType)))
 	}
 	if b.Mode == protocol.ModeCausal {
-		return bp, refuse("a data breakpoint cannot have the mode causal: where it is hit cannot be looked up in advance")
+		return bp, refuse(
+			"a data breakpoint cannot have the mode causal: where it is hit cannot be looked up in advance",
+		)
 	}
 	if !strings.HasPrefix(strings.TrimSpace(bp.Condition), "[") && b.Ranks == "" {
 		b.Ranks = strconv.Itoa(id.rank)

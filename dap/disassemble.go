@@ -25,8 +25,12 @@ func disassemble(k *call, a godap.DisassembleArguments) (any, error) {
 	}
 	skip, count := a.InstructionOffset, a.InstructionCount
 	if count < 0 || count > maxInstructions || skip < -maxInstructions || skip > maxInstructions {
-		return nil, refuse("disassemble cannot give %d instructions from number %d: both numbers must be at most %d", count,
-			skip, maxInstructions)
+		return nil, refuse(
+			"disassemble cannot give %d instructions from number %d: both numbers must be at most %d",
+			count,
+			skip,
+			maxInstructions,
+		)
 	}
 	req := backend.DisassembleRequest{Addr: address, Before: max(-skip, 0), Count: max(skip+count, 0)}
 	list, err := onRank(k, rank, func(b backend.Backend) ([]backend.Instruction, error) {
@@ -65,8 +69,8 @@ func (c *client) instruction(i backend.Instruction, symbols bool) godap.Disassem
 	return out
 }
 
-// setInstructionBreakpoints replaces all instruction breakpoints of the client. Each is its rank's alone unless ranks are
-// named.
+// setInstructionBreakpoints replaces all instruction breakpoints of the client. Each is its rank's alone unless ranks
+// are named.
 func setInstructionBreakpoints(k *call, a protocol.SetInstructionBreakpointsArguments) (any, error) {
 	list, err := k.setAll(backend.InstructionBreakpoints, len(a.Breakpoints), func(i int) (job.Breakpoint, error) {
 		b := a.Breakpoints[i]

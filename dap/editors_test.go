@@ -323,8 +323,8 @@ func TestReadingAfterTheEnd(t *testing.T) {
 	c.Disconnect()
 }
 
-// VS Code takes a `continued` event without `allThreadsContinued` for one of all threads, and forgets their stacks: when
-// one rank's step had ended before another's continued event came, the first one showed no frame.
+// VS Code takes a `continued` event without `allThreadsContinued` for one of all threads, and forgets their stacks:
+// when one rank's step had ended before another's continued event came, the first one showed no frame.
 func TestContinuedIsOfOneRank(t *testing.T) {
 	b := newBench(t, 2, endless, nil)
 	c := b.atLine()

@@ -137,8 +137,8 @@ func (k *call) evaluateOne(rank int, req backend.EvaluateRequest) (backend.Evalu
 	return result, err
 }
 
-// assigned tells the other clients of what the console may have changed: an expression that assigns has, and a command of
-// the debugger's may have.
+// assigned tells the other clients of what the console may have changed: an expression that assigns has, and a command
+// of the debugger's may have.
 func (k *call) assigned(ranks rankset.Set, req backend.EvaluateRequest) {
 	word, _, _ := strings.Cut(req.Expression, " ")
 	if word == "mpipp" || word != "-exec" && effect.Of(req.Expression, false) == "" {

@@ -58,7 +58,11 @@ func setExceptionBreakpoints(k *call, a protocol.SetExceptionBreakpointsArgument
 	}
 	list, err := k.setAll(backend.ExceptionBreakpoints, len(others), func(i int) (job.Breakpoint, error) {
 		f := others[i]
-		bp := job.Breakpoint{Source: backend.ExceptionBreakpoints, Catch: backend.Catch(f.FilterID), Condition: f.Condition}
+		bp := job.Breakpoint{
+			Source:    backend.ExceptionBreakpoints,
+			Catch:     backend.Catch(f.FilterID),
+			Condition: f.Condition,
+		}
 		if !slices.Contains(catches(), f.FilterID) {
 			return bp, refuse("there is no exception filter %s; there are %s, %s", quoteShort(f.FilterID), signalFilter,
 				strings.Join(catches(), ", "))

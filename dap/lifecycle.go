@@ -276,8 +276,8 @@ func (d *debuggee) launchRanks(k *call) error {
 	return err
 }
 
-// startSteered is the first causal run. If it cannot be, the ranks stay at their entry, which the clients are shown, and
-// the user has the session all the same.
+// startSteered is the first causal run. If it cannot be, the ranks stay at their entry, which the clients are shown,
+// and the user has the session all the same.
 func (k *call) startSteered(all rankset.Set) error {
 	d := k.d
 	err := k.continueSteered(all)

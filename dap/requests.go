@@ -26,8 +26,11 @@ func newRequests() map[string]spec {
 
 		"disassemble":               on(spec{lane: laneRead, need: phaseConfigured}, disassemble),
 		"setInstructionBreakpoints": on(spec{lane: laneMain, need: phaseJob}, setInstructionBreakpoints),
-		"dataBreakpointInfo":        on(spec{needsProcess: true, lane: laneRead, need: phaseConfigured}, dataBreakpointInfo),
-		"setDataBreakpoints":        on(spec{lane: laneMain, need: phaseJob}, setDataBreakpoints),
+		"dataBreakpointInfo": on(
+			spec{needsProcess: true, lane: laneRead, need: phaseConfigured},
+			dataBreakpointInfo,
+		),
+		"setDataBreakpoints": on(spec{lane: laneMain, need: phaseJob}, setDataBreakpoints),
 
 		"continue":      on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, continueRequest),
 		"next":          on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.Next)),
@@ -48,15 +51,18 @@ func newRequests() map[string]spec {
 		"writeMemory":   on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, writeMemory),
 		"readMemory":    on(spec{lane: laneRead, need: phaseConfigured}, readMemory),
 
-		protocol.RequestCommands:  on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, commands),
-		protocol.RequestRanks:     on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, ranks),
-		protocol.RequestWaits:     on(spec{lane: laneRead, need: phaseConfigured}, whoWaits),
-		protocol.RequestSetFocus:  on(spec{lane: laneMain, need: phaseJob}, setFocus),
-		protocol.RequestWaitIdle:  on(spec{lane: laneRead, need: phaseConfigured, afterEnd: true}, waitIdle),
-		protocol.RequestWaitStall: on(spec{lane: laneRead, need: phaseConfigured, ended: protocol.StallBody{}}, waitStall),
-		protocol.RequestInput:     on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, input),
-		protocol.RequestCut:       on(spec{lane: laneRead, need: phaseJob}, cut),
-		protocol.RequestRunTo:     on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, runTo),
+		protocol.RequestCommands: on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, commands),
+		protocol.RequestRanks:    on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, ranks),
+		protocol.RequestWaits:    on(spec{lane: laneRead, need: phaseConfigured}, whoWaits),
+		protocol.RequestSetFocus: on(spec{lane: laneMain, need: phaseJob}, setFocus),
+		protocol.RequestWaitIdle: on(spec{lane: laneRead, need: phaseConfigured, afterEnd: true}, waitIdle),
+		protocol.RequestWaitStall: on(
+			spec{lane: laneRead, need: phaseConfigured, ended: protocol.StallBody{}},
+			waitStall,
+		),
+		protocol.RequestInput: on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, input),
+		protocol.RequestCut:   on(spec{lane: laneRead, need: phaseJob}, cut),
+		protocol.RequestRunTo: on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, runTo),
 	}
 }
 

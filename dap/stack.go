@@ -90,7 +90,11 @@ func stackTrace(k *call, a godap.StackTraceArguments) (any, error) {
 // stackFrame is a frame as DAP has it.
 func (c *client) stackFrame(rank, id int, f backend.Frame, format *godap.StackFrameFormat) godap.StackFrame {
 	pc := fmt.Sprintf("%#x", f.PC)
-	out := godap.StackFrame{Id: id, Name: cmp.Or(f.Function, pc), InstructionPointerReference: addressReference(rank, f.PC)}
+	out := godap.StackFrame{
+		Id:                          id,
+		Name:                        cmp.Or(f.Function, pc),
+		InstructionPointerReference: addressReference(rank, f.PC),
+	}
 	if format != nil && format.Parameters {
 		out.Name += "(" + parameters(f.Args, *format) + ")"
 	}

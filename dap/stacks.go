@@ -38,7 +38,9 @@ func consoleStacks(k *call, _ consoleLine) (answer, error) {
 				failures[rank] = "error: " + err.Error()
 				return
 			}
-			stacks[rank] = shownFrames(body.(godap.StackTraceResponseBody).StackFrames) //nolint:forcetypeassert // it is
+			stacks[rank] = shownFrames(
+				body.(godap.StackTraceResponseBody).StackFrames,
+			) //nolint:forcetypeassert // it is
 		})
 	}
 	group.Wait()

@@ -92,7 +92,11 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 func (c *client) variable(at handle, v backend.Variable) godap.Variable {
 	out := godap.Variable{
 		Name: v.Name, Value: v.Value, EvaluateName: v.EvaluateName,
-		VariablesReference: c.view.reference(at.moment, at.frame, v.Ref), NamedVariables: v.Named, IndexedVariables: v.Indexed,
+		VariablesReference: c.view.reference(
+			at.moment,
+			at.frame,
+			v.Ref,
+		), NamedVariables: v.Named, IndexedVariables: v.Indexed,
 		MemoryReference: c.memoryReference(at.rank, v),
 	}
 	if c.caps.variableType {
@@ -152,8 +156,8 @@ func setExpression(k *call, a godap.SetExpressionArguments) (any, error) {
 // largest is the size of the largest value that can be assigned at once, in bytes.
 const largest = 16
 
-// changed tells clients that values of a rank have changed, and that so many bytes at an address have, if that is not 0;
-// asker knows the values from its answer.
+// changed tells clients that values of a rank have changed, and that so many bytes at an address have, if that is not
+// 0; asker knows the values from its answer.
 func (c *client) changed(rank int, address uint64, bytes int, asker *client) {
 	for _, other := range c.debuggee().everyone() {
 		if address != 0 && other.caps.memoryEvents {
@@ -215,7 +219,8 @@ func parseMemoryReference(text string, ranks int) (rank int, address uint64, err
 // address is a memory reference with an offset, in bytes.
 func (k *call) address(reference string, offset int) (rank int, address uint64, err error) {
 	rank, address, err = parseMemoryReference(reference, k.d.Job.Ranks())
-	if err == nil && (offset < 0 && uint64(-int64(offset)) > address || offset > 0 && address > math.MaxUint64-uint64(offset)) {
+	if err == nil &&
+		(offset < 0 && uint64(-int64(offset)) > address || offset > 0 && address > math.MaxUint64-uint64(offset)) {
 		err = refuse("%s cannot start at offset %d of %s: no such address", k.asked, offset, reference)
 	}
 	return rank, address + uint64(int64(offset)), err

@@ -252,8 +252,9 @@ func (p *Process) finish() {
 const killTime = time.Minute
 
 // Close ends gdb and every program that it launched: it asks, waits Options.Patience or until ctx ends, whichever is
-// first (with Options.Leave, Patience alone counts), and then kills. It returns when gdb is reaped and no goroutine of the Process is left, or with an
-// error if the kernel does not give gdb up. It may be called again and from several goroutines.
+// first (with Options.Leave, Patience alone counts), and then kills. It returns when gdb is reaped and no goroutine of
+// the Process is left, or with an error if the kernel does not give gdb up. It may be called again and from several
+// goroutines.
 func (p *Process) Close(ctx context.Context) error {
 	_ = p.tell(context.Background(), func(o *owner) { o.asked = true }) // or it has ended
 	if p.leave {

@@ -55,8 +55,8 @@ func (j *Job) stops(rank int, ids []int) (stop rankset.Set) {
 	return stop
 }
 
-// request is what a rank is asked to have of a source; asked are those that the answer will be about, whatever is wanted
-// by then.
+// request is what a rank is asked to have of a source; asked are those that the answer will be about, whatever is
+// wanted by then.
 func (s *sourceBreakpoints) request(source string, r *rank) (req backend.SetBreakpointsRequest,
 	asked []*wantedBreakpoint,
 ) {

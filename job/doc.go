@@ -19,8 +19,9 @@
 // A job is idle when no command is in flight and no stop is pending. Commands are Launch, SetBreakpoints, Resume,
 // Interrupt, Kill and console evaluation: everything that may change a rank's state; what its caller calls Busy counts
 // as one. A stop is pending on a rank that is Starting (its entry stop), that was asked to stop (Interrupt, or a
-// breakpoint of ModeAll or ModeFocus hit elsewhere), and on one that steps, until it stops, exits or is lost. Each change from not
-// idle to idle is published as one Event with Idle set; if no rank runs, after all output that had arrived by then.
+// breakpoint of ModeAll or ModeFocus hit elsewhere), and on one that steps, until it stops, exits or is lost. Each
+// change from not idle to idle is published as one Event with Idle set; if no rank runs, after all output that had
+// arrived by then.
 //
 // **Invariant:** all fields of Job and rank below the line "owned" are touched only by the owner goroutine (methods in
 // this package that run on it are marked "owner").

@@ -82,8 +82,8 @@ type Breakpoint struct {
 	WatchRank    int         // whose frame Watch.Frame is
 	Ranks        rankset.Set // only these have it; empty: all
 	Mode         Mode
-	// Temporary: a rank that has stopped at it loses it, with mode focus or all every rank does. When no rank is left to
-	// have it the breakpoint is gone, which an Event tells.
+	// Temporary: a rank that has stopped at it loses it, with mode focus or all every rank does. When no rank is left
+	// to have it the breakpoint is gone, which an Event tells.
 	Temporary bool
 	Disabled  bool // no rank has it, for now
 }

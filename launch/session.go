@@ -468,8 +468,8 @@ func (s *Session) Wait() Result {
 	return s.result
 }
 
-// Stop ends the job and returns when nothing of it is left, in this process either. It asks first and kills later; when ctx ends it kills at
-// once.
+// Stop ends the job and returns when nothing of it is left, in this process either. It asks first and kills later; when
+// ctx ends it kills at once.
 func (s *Session) Stop(ctx context.Context) Result {
 	s.stopped.Store(true)
 	s.end(ctx)

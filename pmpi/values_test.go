@@ -230,8 +230,8 @@ func TestValueWithoutMemory(t *testing.T) {
 	})
 }
 
-// TestRequestWithoutMemory: a receive that cannot be followed for want of memory makes the recording incomplete by name,
-// and the program continues.
+// TestRequestWithoutMemory: a receive that cannot be followed for want of memory makes the recording incomplete by
+// name, and the program continues.
 func TestRequestWithoutMemory(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "norequests.c")

@@ -72,8 +72,8 @@ type Toolchain struct {
 	Library      pmpi.Library
 }
 
-// Tools finds the MPI of a program (see pmpi.Choose) and builds the interposer for it, or takes it from the cache. note may get one line
-// if that takes long.
+// Tools finds the MPI of a program (see pmpi.Choose) and builds the interposer for it, or takes it from the cache. note
+// may get one line if that takes long.
 func Tools(ctx context.Context, program string, args []string, mpi string, note func(string)) (Toolchain, error) {
 	var t Toolchain
 	var err error

@@ -33,8 +33,8 @@ type ReplayOptions struct {
 	// Control are control messages that the ranks exchange beside the program's own: they bound buffering
 	// (causal.BoundBuffering finds them).
 	Control []causal.ControlMessage
-	// StallTimeout ends a replay in which no rank has made an MPI call for so long, or for withinStall while one has not
-	// left MPI_Init. 0: while a rank computes, never; else withinStall, or cutStall once a rank is at the end of a
+	// StallTimeout ends a replay in which no rank has made an MPI call for so long, or for withinStall while one has
+	// not left MPI_Init. 0: while a rank computes, never; else withinStall, or cutStall once a rank is at the end of a
 	// recording that was cut short.
 	StallTimeout time.Duration
 	// Progress, if set, is called about five times a second and at the end, from one goroutine, with the events

@@ -39,8 +39,8 @@ type RecordOptions struct {
 	// Progress, if set, is called about twice a second while the ranks run, and while their traces are packed; from one
 	// goroutine at a time.
 	Progress func(RecordProgress)
-	// StallTimeout ends the run once all ranks have returned from MPI_Init and then none has completed an MPI call for so
-	// long; 0: never.
+	// StallTimeout ends the run once all ranks have returned from MPI_Init and then none has completed an MPI call for
+	// so long; 0: never.
 	StallTimeout time.Duration
 	// RecordTime records what the C library's clocks and random numbers give the program, besides MPI_Wtime, which
 	// always is recorded.

@@ -198,7 +198,9 @@ func (g *graph) send(r int, op *Operation) (w Wait, blocked bool) {
 		}
 	}
 	return Wait{
-		Ranks: rankset.New(op.Peer), What: fmt.Sprintf("a receive of %d that takes tag %d%s", op.Peer, op.Tag, g.in(r, op)),
+		Ranks: rankset.New(
+			op.Peer,
+		), What: fmt.Sprintf("a receive of %d that takes tag %d%s", op.Peer, op.Tag, g.in(r, op)),
 		buffers: op.Mode != mpispec.ModeSynchronous,
 	}, true
 }
@@ -414,7 +416,9 @@ func (g *graph) release(report *Report) {
 		report.Unless = append(report.Unless, "MPI buffers what is being sent")
 	}
 	if len(report.Unless) == 0 { // it takes both
-		report.Unless = []string{"MPI buffers what is being sent, and what a rank did before it ended is still on its way"}
+		report.Unless = []string{
+			"MPI buffers what is being sent, and what a rank did before it ended is still on its way",
+		}
 	}
 }
 

@@ -36,12 +36,13 @@ const (
 
 // A Rank is what one rank knows.
 type Rank struct {
-	State State  `json:"state"`
-	Where string `json:"where,omitempty"` // of a stopped one that is in no call: "main at a.c:9"; of another, what it does
-	Why   string `json:"why,omitempty"`   // of a stopped one: why nothing of the following is known
+	State State `json:"state"`
+	// Where is, of a stopped one, its place ("main at a.c:9"), of another one what it does.
+	Where string `json:"where,omitempty"`
+	Why   string `json:"why,omitempty"` // of a stopped one: why nothing of the following is known
 
 	Calls   []Call          `json:"calls,omitempty"`   // that its threads are in
-	Pending []Operation     `json:"pending,omitempty"` // of requests that are active, in the order in which they were posted
+	Pending []Operation     `json:"pending,omitempty"` // of active requests, in the order in which they were posted
 	Comms   map[uint64]Comm `json:"comms,omitempty"`   // that these are over, by the id that all members have for them
 	Traffic []Traffic       `json:"traffic,omitempty"`
 	// Uncounted is how many messages are missing in Traffic.

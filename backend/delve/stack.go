@@ -203,7 +203,8 @@ func plumbing(f proc.Stackframe) bool {
 		return true
 	}
 	pkg := f.Current.Fn.PackageName()
-	return pkg == "runtime" || f.Current.Fn.Name == gogo || strings.HasPrefix(pkg, "internal/runtime/") || pkg == "syscall" ||
+	return pkg == "runtime" || f.Current.Fn.Name == gogo || strings.HasPrefix(pkg, "internal/runtime/") ||
+		pkg == "syscall" ||
 		filepath.Base(f.Call.File) == "_cgo_gotypes.go"
 }
 

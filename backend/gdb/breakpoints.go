@@ -36,7 +36,11 @@ type place struct {
 }
 
 func newBreakpoints() breakpoints {
-	return breakpoints{Breakpoints: base.NewBreakpoints[string](), places: map[string]place{}, more: map[string][]string{}}
+	return breakpoints{
+		Breakpoints: base.NewBreakpoints[string](),
+		places:      map[string]place{},
+		more:        map[string][]string{},
+	}
 }
 
 // hitAt returns the IDs of those that were hit: gdb names one, and counts up each.

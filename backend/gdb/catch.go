@@ -24,7 +24,8 @@ var catches = map[backend.Catch][]string{
 	backend.CatchExit:      {"exit", "_exit"},
 }
 
-// conventions are the registers that hold the first integer arguments of a function, where it begins; status is the first, as a C int.
+// conventions are the registers that hold the first integer arguments of a function, where it begins; status is the
+// first, as a C int.
 var conventions = map[string]struct {
 	status    string
 	arguments []string

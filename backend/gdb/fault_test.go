@@ -49,10 +49,8 @@ const scriptedStop = `> 900-exec-run
 < *stopped,reason="breakpoint-hit",disp="del",bkptno="1",frame={addr="0x1000",func="main",args=[],file="a.c",fullname="/a.c",line="3"},thread-id="1",stopped-threads="all"
 > 901-stack-list-frames
 < 901^done,stack=[frame={level="0",addr="0x1000",func="main",file="a.c",fullname="/a.c",line="3"}]
-> 902-stack-list-arguments
-< 902^done,stack-args=[frame={level="0",args=[]}]
-> 903-thread-info
-< 903^done,threads=[{id="1",target-id="x",state="stopped"}],current-thread-id="1"
+> 902-thread-info
+< 902^done,threads=[{id="1",target-id="x",state="stopped"}],current-thread-id="1"
 `
 
 // scripted starts a backend whose gdb follows the script.
@@ -82,16 +80,16 @@ func TestGdbDiesDuringLaunch(t *testing.T) {
 }
 
 func TestGdbRefusesToRunAfterSayingRunning(t *testing.T) {
-	s, req := scripted(t, scriptedStart(scriptedStop+`> 904-exec-continue
-< 904^running
+	s, req := scripted(t, scriptedStart(scriptedStop+`> 903-exec-continue
+< 903^running
 < *running,thread-id="all"
-< 904^error,msg="Cannot insert breakpoint 2.\nCannot access memory at address 0x0"
-> 905-thread-info
-< 905^done,threads=[{id="1",target-id="x",state="stopped"}],current-thread-id="1"
-> 906-stack-list-frames
-< 906^done,stack=[]
-> 907-thread-info
-< 907^done,threads=[{id="1",target-id="x",state="stopped"}],current-thread-id="1"
+< 903^error,msg="Cannot insert breakpoint 2.\nCannot access memory at address 0x0"
+> 904-thread-info
+< 904^done,threads=[{id="1",target-id="x",state="stopped"}],current-thread-id="1"
+> 905-stack-list-frames
+< 905^done,stack=[]
+> 906-thread-info
+< 906^done,threads=[{id="1",target-id="x",state="stopped"}],current-thread-id="1"
 `))
 	res, err := s.Launch(testContext(t), req)
 	if err != nil || res.Stop.Reason != backend.ReasonEntry {

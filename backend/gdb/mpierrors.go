@@ -1,8 +1,8 @@
 package gdb
 
 // The classes of errors, MPI_ERR_..., in the order of their numbers from 1, as the mpi.h of each MPI has them; "-" is
-// none. MPICH, and MPIs with its ABI, have the class in the lowest seven bits of an error code; for Open MPI they are the
-// same.
+// none. MPICH, and MPIs with its ABI, have the class in the lowest seven bits of an error code; for Open MPI they are
+// the same.
 const mpichErrors = `
 BUFFER COUNT TYPE TAG COMM RANK ROOT GROUP OP TOPOLOGY DIMS ARG UNKNOWN TRUNCATE OTHER INTERN IN_STATUS PENDING
 REQUEST ACCESS AMODE BAD_FILE CONVERSION DUP_DATAREP FILE_EXISTS FILE_IN_USE FILE INFO INFO_KEY INFO_VALUE

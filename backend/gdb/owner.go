@@ -42,8 +42,8 @@ type owner struct {
 	atStopPoint bool   // the last stop was at cohort_stop_here
 	hitNumber   string // gdb's number of the breakpoint at which the last stop was; "" none
 	pauseWanted bool   // Interrupt was called since the last stop was published
-	// SIGINTs or SIGSTOPs that were sent and have not been seen. gdb absorbs one that comes as the rank stops for another
-	// reason, so that one may never be.
+	// SIGINTs or SIGSTOPs that were sent and have not been seen. gdb absorbs one that comes as the rank stops for
+	// another reason, so that one may never be.
 	interrupting int
 	interrupted  bool // one was sent since the rank was resumed
 

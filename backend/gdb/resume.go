@@ -56,8 +56,8 @@ func (o *owner) Resume(ctx context.Context, req backend.ResumeRequest) error {
 }
 
 // planStep says how to step from the frame that the user sees: while the innermost ones are inside the
-// interposer, they are finished first. A step out from within an MPI call leaves the call; but at a stop point, where the
-// call only is the place up to which the program has come, it leaves the function that the user sees.
+// interposer, they are finished first. A step out from within an MPI call leaves the call; but at a stop point, where
+// the call only is the place up to which the program has come, it leaves the function that the user sees.
 func (o *owner) planStep(ctx context.Context, p *plan, req backend.ResumeRequest) error {
 	thread := req.Thread
 	if thread == 0 {
@@ -99,8 +99,8 @@ func (o *owner) planStep(ctx context.Context, p *plan, req backend.ResumeRequest
 	return nil
 }
 
-// callFrames counts the innermost frames that are an MPI call's: those above the innermost of the user's code, if one of
-// them is MPI's or the interposer's. 0: the thread is in no MPI call.
+// callFrames counts the innermost frames that are an MPI call's: those above the innermost of the user's code, if one
+// of them is MPI's or the interposer's. 0: the thread is in no MPI call.
 func (o *owner) callFrames(ctx context.Context, thread int) (int, error) {
 	frames, err := o.frames(ctx, thread, 0, mostFrames-1, false)
 	if err != nil {

@@ -187,7 +187,12 @@ func (o *owner) describeHit(ctx context.Context, f *gdbmi.Fields, s *backend.Sto
 	pc, _ := frame.OptAddr("addr")
 	s.Breakpoints = o.bps.hitAt(number, pc)
 	if b := o.bps.ByID[number]; b != nil && b.Want.Catch != "" {
-		s.Reason, s.Caught = backend.ReasonSignal, o.describeCaught(ctx, s.Thread, b.Want.Catch, frame.OptString("func"))
+		s.Reason, s.Caught = backend.ReasonSignal, o.describeCaught(
+			ctx,
+			s.Thread,
+			b.Want.Catch,
+			frame.OptString("func"),
+		)
 	} else if len(s.Breakpoints) > 0 {
 		s.Reason = backend.ReasonBreakpoint
 	} else if s.Reason != backend.ReasonEntry {

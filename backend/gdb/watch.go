@@ -13,8 +13,8 @@ import (
 )
 
 // insertWatch gives gdb a data breakpoint; the error is only for a gdb that does not answer. gdb tells only when a
-// program is resumed that the processor has no room for another one, and then refuses to resume it. So it is made to put
-// breakpoints into the program at once meanwhile.
+// program is resumed that the processor has no room for another one, and then refuses to resume it. So it is made to
+// put breakpoints into the program at once meanwhile.
 func (o *owner) insertWatch(ctx context.Context, b *bp) error {
 	if o.b.State != base.Stopped {
 		b.Refuse("A data breakpoint is set while the rank is stopped, and it is %s: pause it, and set it again.",
@@ -60,8 +60,11 @@ func (o *owner) watch(ctx context.Context, b *bp) error {
 	}
 	switch {
 	case refusal != nil && number != before && kind == "":
-		b.Refuse("The processor has no room to watch %s as well: it watches few places at once (on x86 four, of 8 bytes "+
-			"each), in which all data breakpoints of the rank must fit.", b.What)
+		b.Refuse(
+			"The processor has no room to watch %s as well: it watches few places at once (on x86 four, of 8 bytes "+
+				"each), in which all data breakpoints of the rank must fit.",
+			b.What,
+		)
 	case refusal != nil:
 		b.RefusedBy(message(refusal))
 	case kind == "watchpoint":

@@ -37,7 +37,11 @@ func BecomeGdb(socket, program string) error {
 			return fmt.Errorf("giving gdb the socket: %w", err)
 		}
 	}
-	return unix.Exec(gdb, []string{"gdb", "--interpreter=mi3", "-nx", "-q", program}, os.Environ()) //nolint:wrapcheck // the last
+	return unix.Exec(
+		gdb,
+		[]string{"gdb", "--interpreter=mi3", "-nx", "-q", program},
+		os.Environ(),
+	) //nolint:wrapcheck // the last
 }
 
 // bare is a run of bare gdb processes.

@@ -137,12 +137,19 @@ func (row *Row) ratios(s step) []float64 {
 // Markdown writes the page.
 func (r *Report) Markdown(w io.Writer, notes string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What debugging all ranks costs\n\n`make bench-debug` writes this page: %s, with cohort %s on %s, load "+
-		"%s before; %.0f minutes.\n\nEach step is done to all ranks by Cohort, through its debug adapter, and by as many bare "+
-		"gdb processes under the same\nlauncher, which one program drives in parallel over gdb/MI; in turn, %d rounds. A cell "+
-		"is Cohort's seconds / bare gdb's\n(medians), and the median of the rounds' ratios.\n",
-		r.Machine.Began.Format(time.DateOnly), r.Machine.Cohort, r.Machine.String(), r.Machine.Load, r.Machine.Minutes,
-		r.Options.Rounds)
+	fmt.Fprintf(
+		&b,
+		"# What debugging all ranks costs\n\n`make bench-debug` writes this page: %s, with cohort %s on %s, load "+
+			"%s before; %.0f minutes.\n\nEach step is done to all ranks by Cohort, through its debug adapter, and by as many bare "+
+			"gdb processes under the same\nlauncher, which one program drives in parallel over gdb/MI; in turn, %d rounds. A cell "+
+			"is Cohort's seconds / bare gdb's\n(medians), and the median of the rounds' ratios.\n",
+		r.Machine.Began.Format(time.DateOnly),
+		r.Machine.Cohort,
+		r.Machine.String(),
+		r.Machine.Load,
+		r.Machine.Minutes,
+		r.Options.Rounds,
+	)
 	median := func(v []float64) float64 { return benchpage.QuartilesOf(v).Median }
 	for _, mpi := range r.Options.MPIs {
 		fmt.Fprintf(&b, "\n## %s\n\n| |", r.Machine.MPIs[mpi])

@@ -87,7 +87,10 @@ func endOf(ctx context.Context, err error) error {
 
 func newDAPServer(log *logs, token string) *dap.Server {
 	return dap.NewServer(dap.Options{
-		Starter: &session.Starter{Log: log.Logger, LogFile: log.file}, Token: token, Log: log.Logger, Version: launch.Version(),
+		Starter: &session.Starter{
+			Log:     log.Logger,
+			LogFile: log.file,
+		}, Token: token, Log: log.Logger, Version: launch.Version(),
 		CallName: func(op int) string { return trace.CallName(uint32(op)) },
 	})
 }

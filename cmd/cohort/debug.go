@@ -27,8 +27,9 @@ may be repeated:
 ` + dap.ConsoleHelp() + `
 Everything else is an expression of the program's language, evaluated in the innermost frame with source.
 
-After a command that resumes ranks, the next one waits until these have stopped or ended; a rank that is in an MPI call which needs a rank that has stopped is left running,
-and that is said. The first Ctrl-C pauses all ranks and carries out the rest of the commands, the second ends the session. A command that is refused ends it with status 1.`,
+After a command that resumes ranks, the next one waits until these have stopped or ended; a rank that is in an MPI call
+which needs a rank that has stopped is left running, and that is said. The first Ctrl-C pauses all ranks and carries out
+the rest of the commands, the second ends the session. A command that is refused ends it with status 1.`,
 		Example: `  cohort debug -n 4 -- ./heat 64
   cohort debug tsp.cohort
   cohort debug --batch -n 4 -x 'break exchange_halo mode all' -x continue \

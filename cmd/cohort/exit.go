@@ -119,7 +119,9 @@ func withSignals(parent context.Context, interrupts chan<- struct{}) (context.Co
 					continue
 				}
 				signal.Stop(signals)
-				cancel(&interruptedError{signal: s.(syscall.Signal)}) //nolint:errcheck,forcetypeassert // what Notify was given
+				cancel(
+					&interruptedError{signal: s.(syscall.Signal)},
+				) //nolint:errcheck,forcetypeassert // what Notify was given
 			case <-done:
 			}
 			return

@@ -65,7 +65,10 @@ a failing run the status is 0.`,
 			o.Program, o.Args, o.Log = args[0], args[1:], log
 			switch {
 			case cmd.Flags().Changed("until-fail") && untilFail < 1 && untilFail != endless:
-				return usageError("--until-fail=%d: write how many runs there may be, or --until-fail alone.", untilFail)
+				return usageError(
+					"--until-fail=%d: write how many runs there may be, or --until-fail alone.",
+					untilFail,
+				)
 			case o.StallTimeout < 0:
 				return usageError("--stall-timeout %v: write how long ranks may complete no MPI call, such as 30s.",
 					o.StallTimeout)

@@ -197,8 +197,8 @@ type ConsoleBody struct {
 	Stacks []MergedStack `json:"stacks,omitempty"`
 }
 
-// MergedStack is the stack of the ranks of a rank set, each of the thread that stopped; the innermost frame is the first.
-// What is below the program and the MPI function that it has called is left out.
+// MergedStack is the stack of the ranks of a rank set, each of the thread that stopped; the innermost frame is the
+// first. What is below the program and the MPI function that it has called is left out.
 type MergedStack struct {
 	Ranks  string       `json:"ranks"`
 	Frames []StackFrame `json:"frames"`
@@ -211,9 +211,9 @@ type StackFrame struct {
 	Line     int    `json:"line,omitempty"`
 }
 
-// StallArguments say when ranks that run do not get on: when none has completed an MPI call for so many seconds; 0: when
-// all have been within MPI calls, or polled, for a minute, and none has completed one. As long as a rank has stopped
-// that is not asked, as others may wait for it.
+// StallArguments say when ranks that run do not get on: when none has completed an MPI call for so many seconds; 0:
+// when all have been within MPI calls, or polled, for a minute, and none has completed one. As long as a rank has
+// stopped that is not asked, as others may wait for it.
 type StallArguments struct {
 	Seconds float64 `json:"seconds,omitempty"`
 }

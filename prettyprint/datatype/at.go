@@ -14,8 +14,8 @@ type Held struct {
 }
 
 // At returns the basic elements of the buffer that hold the byte at addr: several if the type overlaps itself, and at
-// most [MaxHeld]. Their Index is not set. near is true if there is none but the byte lies between the first and the last
-// that the buffer selects. The cost is that of what lies there, as for a [Window].
+// most [MaxHeld]. Their Index is not set. near is true if there is none but the byte lies between the first and the
+// last that the buffer selects. The cost is that of what lies there, as for a [Window].
 func (b *Buffer) At(addr uint64) (found []Held, near bool) {
 	budget := int64(1 << 20)
 	at := int64(addr - b.addr)

@@ -16,8 +16,8 @@ import (
 )
 
 // Text writes the elements one per line: address in the expanded type-tree, address in memory, value; neighbouring
-// characters as one string. At most opt.MaxList elements are read and shown, and fewer if these are more than opt.MaxText
-// bytes; the others are counted.
+// characters as one string. At most opt.MaxList elements are read and shown, and fewer if these are more than
+// opt.MaxText bytes; the others are counted.
 func (b *Buffer) Text(w io.Writer, opt view.Options) error {
 	opt = opt.Filled()
 	total := b.Len()

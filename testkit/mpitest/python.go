@@ -39,7 +39,8 @@ func (m MPI) Library(t testing.TB) string {
 	}
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		if len(fields) > 2 && (strings.HasPrefix(fields[0], "libmpi.so") || strings.HasPrefix(fields[0], "libmpich.so")) {
+		if len(fields) > 2 &&
+			(strings.HasPrefix(fields[0], "libmpi.so") || strings.HasPrefix(fields[0], "libmpich.so")) {
 			return fields[2]
 		}
 	}

@@ -253,7 +253,10 @@ func (t *tracking) requests(f *mpispec.Function) {
 // one.
 func (t *tracking) status(array *mpispec.Param) {
 	if array != nil && array.Array {
-		t.line("if (array_of_statuses == MPI_STATUSES_IGNORE) array_of_statuses = cohort_call_statuses(%s)", array.Length)
+		t.line(
+			"if (array_of_statuses == MPI_STATUSES_IGNORE) array_of_statuses = cohort_call_statuses(%s)",
+			array.Length,
+		)
 		return
 	}
 	t.declare.WriteString("  MPI_Status asked;\n")

@@ -10,7 +10,8 @@ import (
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
-// A rank stops in the call that MPI refuses, although the program has asked for errors to be returned, and in MPI_Abort.
+// A rank stops in the call that MPI refuses, although the program has asked for errors to be returned, and in
+// MPI_Abort.
 func TestDAPCatchesMPIErrors(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		e := newDAPPlace(t, mpi).editor()

@@ -320,7 +320,7 @@ func TestDAPPauseInMPI(t *testing.T) {
 		}
 		e.says("[1] p released = 1", 0, "[1] 1")
 		for _, r := range e.Ranks().Ranks {
-			if want := map[int]string{0: "MPI_Recv", 1: ""}[r.Rank]; r.Call != want {
+			if want := map[int]string{0: "MPI_Recv (peer 1, tag 2)", 1: ""}[r.Rank]; r.Call != want {
 				t.Errorf("rank %d is in the call %q, want %q: %+v", r.Rank, r.Call, want, r)
 			}
 		}

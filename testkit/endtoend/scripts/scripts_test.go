@@ -20,8 +20,8 @@ import (
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
-// onlyOn are the scripts and the pages that one MPI is enough for: the MPI has no part in what is in them, or it is tested
-// with both elsewhere.
+// onlyOn are the scripts and the pages that one MPI is enough for: the MPI has no part in what is in them, or it is
+// tested with both elsewhere.
 var onlyOn = map[string]string{
 	"bad-debug.txtar": "mpich", "bad-program.txtar": "mpich", "bad-recording.txtar": "mpich", "batch.txtar": "mpich",
 	"core.txtar": "mpich", "faults-uncovered.txtar": "openmpi", "mpipp.txtar": "openmpi", "races.txtar": "mpich", "repair.txtar": "mpich",
@@ -32,8 +32,8 @@ var onlyOn = map[string]string{
 
 func runsOn(file string, mpi mpitest.MPI) bool { return onlyOn[file] == "" || onlyOn[file] == mpi.Name }
 
-// TestScripts runs testdata/scripts/*.txtar on each MPI, but for onlyOn. In a script $MPI is "mpich" or "openmpi", and $SOURCE is
-// testprograms; cohort is the program under test; and:
+// TestScripts runs testdata/scripts/*.txtar on each MPI, but for onlyOn. In a script $MPI is "mpich" or "openmpi", and
+// $SOURCE is testprograms; cohort is the program under test; and:
 //
 //	build SOURCE NAME [FLAG...]   a program of testprograms, built with $MPI; "plain" as the first flag: without any MPI.
 //	                              A folder is a program in Go.
