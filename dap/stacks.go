@@ -38,9 +38,8 @@ func consoleStacks(k *call, _ consoleLine) (answer, error) {
 				failures[rank] = "error: " + err.Error()
 				return
 			}
-			stacks[rank] = shownFrames(
-				body.(godap.StackTraceResponseBody).StackFrames,
-			) //nolint:forcetypeassert // it is
+			stack := body.(godap.StackTraceResponseBody) //nolint:forcetypeassert // it is
+			stacks[rank] = shownFrames(stack.StackFrames)
 		})
 	}
 	group.Wait()

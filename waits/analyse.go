@@ -198,9 +198,8 @@ func (g *graph) send(r int, op *Operation) (w Wait, blocked bool) {
 		}
 	}
 	return Wait{
-		Ranks: rankset.New(
-			op.Peer,
-		), What: fmt.Sprintf("a receive of %d that takes tag %d%s", op.Peer, op.Tag, g.in(r, op)),
+		Ranks:   rankset.New(op.Peer),
+		What:    fmt.Sprintf("a receive of %d that takes tag %d%s", op.Peer, op.Tag, g.in(r, op)),
 		buffers: op.Mode != mpispec.ModeSynchronous,
 	}, true
 }

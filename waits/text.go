@@ -99,12 +99,8 @@ func (r *Report) verdict() string {
 	case !r.Deadlock.Empty():
 		return fmt.Sprintf("Deadlock: [%s] can never go on.%s", r.Deadlock, each)
 	case !r.Likely.Empty():
-		return fmt.Sprintf(
-			"Deadlock: [%s] can never go on, unless %s.%s",
-			r.Likely,
-			strings.Join(r.Unless, ", or "),
-			each,
-		)
+		return fmt.Sprintf("Deadlock: [%s] can never go on, unless %s.%s", r.Likely, strings.Join(r.Unless, ", or "),
+			each)
 	case len(r.Unsure) > 0:
 		return "No deadlock is certain."
 	}
