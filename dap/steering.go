@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
@@ -81,7 +82,11 @@ func (k *call) steer(start func() *replayctl.Run) error {
 		}
 		s.unmet = (err == nil || cancelled) && !d.anyRank(func(s job.RankStatus) bool { return !s.State.Gone() })
 		<-w.answered
-		if <-late && err != nil && !cancelled {
+		switch {
+		case !<-late || err == nil || cancelled:
+		case d.stoppedOnTheWay(err):
+			d.say("important", sentence(err.Error())+"\n")
+		default:
 			s.late = err
 			d.say("important", "The run to the causal cut failed: "+sentence(err.Error())+"\n")
 		}
@@ -95,6 +100,26 @@ func (k *call) steer(start func() *replayctl.Run) error {
 	}
 	late <- false
 	return k.through(run)
+}
+
+// stoppedOnTheWay reports whether a causal run has ended only because ranks stopped for reasons of the user's, such as
+// another breakpoint: that is a stop like any other, and no failure.
+func (d *debuggee) stoppedOnTheWay(err error) bool {
+	partial, ok := errors.AsType[*replayctl.PartialCutError](err)
+	if !ok || partial.Cause != nil {
+		return false
+	}
+	status, err := d.Job.Status()
+	if err != nil {
+		return false
+	}
+	for rank := range partial.Stopped {
+		s := &status[rank]
+		if s.State != job.Stopped || s.Stop.Reason != backend.ReasonBreakpoint && s.Stop.Reason != backend.ReasonData {
+			return false
+		}
+	}
+	return true
 }
 
 // continueSteered is continue where causal breakpoints are set. They are told to be unverified while it cannot be done.

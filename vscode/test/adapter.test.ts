@@ -133,7 +133,7 @@ for (const mpi of ['mpich', 'openmpi']) {
       try {
         const init = await client.initializeRequest();
         const modes = (init.body as unknown as { breakpointModes: { mode: string }[] }).breakpointModes.map((m) => m.mode);
-        assert.deepEqual(modes.sort(), ['all', 'causal', 'rank']);
+        assert.deepEqual(modes.sort(), ['all', 'causal', 'focus', 'rank']);
         const launched = client.launchRequest({ recording: path.join(dir, 'tsp.cohort'), supportsCohortEvents: true } as DebugProtocol.LaunchRequestArguments);
         await client.expect('initialized', 0, (e) => e.event === 'initialized');
         const breakpoint = { line: lineOf(source, 'breakpoint: task received'), condition: '[2] tasks_received == 3', mode: 'causal' };
