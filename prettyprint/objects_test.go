@@ -381,7 +381,7 @@ func TestCorruptObjects(t *testing.T) {
 		{"a short record", func(im *prettyprinttest.Image) {
 			at := req(im, func(*prettyprinttest.RequestRecord) {})
 			patch32(im, at, 12)
-		}, "req", "has 12 bytes, and at least 416 are needed"},
+		}, "req", fmt.Sprintf("has 12 bytes, and at least %d are needed", abi.Size[abi.RequestRecord]())},
 		{"a negative count", func(im *prettyprinttest.Image) {
 			d := im.Named("MPI_DOUBLE").Record
 			req(im, func(r *prettyprinttest.RequestRecord) { r.Action.Receive = side(0x1000, -5, d, 0, 0) })

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -390,7 +391,7 @@ func (w *watcher) changed() bool {
 		return binary.LittleEndian.Uint64(b[:])
 	}
 	size := word(w.registry+8) >> 32
-	if word(w.registry+size-16) > 2*arena { // bytes mapped
+	if word(w.registry+uint64(unsafe.Offsetof(abi.Registry{}.Memory))) > 2*arena {
 		w.t.Fatal("there is more than one arena: what is in the others is not looked at")
 	}
 	// its next free byte; how many are taken

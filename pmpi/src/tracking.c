@@ -156,7 +156,7 @@ static size_t table_size(uint64_t capacity) {
 static int make_room(void) {
   uint64_t capacity = messages == NULL ? 0 : messages->capacity, more = capacity == 0 ? 64 : 2 * capacity;
   if (2 * used < capacity) return 1;
-  struct cohort_messages *m = more > COHORT_MESSAGES_MAX ? NULL : cohort_map(table_size(more));
+  struct cohort_messages *m = more > COHORT_MESSAGES_MAX ? NULL : cohort_alloc(table_size(more));
   if (m == NULL) return 0;
   m->capacity = more;
   for (uint64_t i = 0; i < capacity; i++) {
@@ -164,7 +164,7 @@ static int make_room(void) {
     if (s->comm != 0) *slot_of(m, s->comm, s->peer, s->tag) = *s;
   }
   STORE(cohort_registry.messages, (uint64_t)(uintptr_t)m);
-  if (messages != NULL) cohort_unmap(messages, table_size(capacity));
+  if (messages != NULL) cohort_free(messages, table_size(capacity));
   messages = m;
   return 1;
 }

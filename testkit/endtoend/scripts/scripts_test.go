@@ -26,7 +26,7 @@ var onlyOn = map[string]string{
 	"bad-debug.txtar": "mpich", "bad-program.txtar": "mpich", "bad-recording.txtar": "mpich", "batch.txtar": "mpich",
 	"core.txtar": "mpich", "faults-uncovered.txtar": "openmpi", "mpipp.txtar": "openmpi", "races.txtar": "mpich", "repair.txtar": "mpich",
 	"report.txtar": "mpich", "untilfail.txtar": "mpich", "waits.md": "mpich",
-	"core.md":      "openmpi", "gdb.md": "openmpi", "mpipp.md": "mpich", "races.md": "openmpi", "racing.md": "mpich",
+	"core.md": "openmpi", "gdb.md": "openmpi", "mpipp.md": "mpich", "races.md": "openmpi", "racing.md": "mpich",
 	"replay.md": "openmpi", "trace-format.md": "mpich", "tutorial.md": "mpich", "what-is-recorded.md": "openmpi",
 }
 
