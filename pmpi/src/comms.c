@@ -220,6 +220,11 @@ struct cohort_comm *cohort_comm_freeing(MPI_Comm comm) { return cohort_object_fr
  * MPI. That one may have been given the handle by now. */
 void cohort_comm_freed(struct cohort_comm *c, int rc) {
   last_comm = NULL; /* it may be this one */
+  if (c != NULL && rc == MPI_SUCCESS && c->o.holds == 0 && !(c->o.state & COHORT_OBJECT_PREDEFINED)) {
+    cohort_registry_lock();
+    cohort_messages_forget(c->global_id);
+    cohort_registry_unlock();
+  }
   cohort_object_freed(c == NULL ? NULL : &c->o, rc);
 }
 

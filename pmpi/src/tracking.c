@@ -152,21 +152,37 @@ static size_t table_size(uint64_t capacity) {
   return sizeof(struct cohort_messages) + capacity * sizeof(struct cohort_traffic);
 }
 
+/* A table of another size, or without the messages of one communicator: a debugger finds the old one or the new one.
+ * 0: there is no memory. */
+static int rebuild(uint64_t capacity, uint64_t without) {
+  struct cohort_messages *m = cohort_alloc(table_size(capacity)), *old = messages;
+  if (m == NULL) return 0;
+  m->capacity = capacity;
+  used = 0;
+  for (uint64_t i = 0; old != NULL && i < old->capacity; i++) {
+    const struct cohort_traffic *s = &old->slot[i];
+    if (s->comm == 0 || s->comm == without) continue;
+    *slot_of(m, s->comm, s->peer, s->tag) = *s;
+    used++;
+  }
+  messages = m;
+  STORE(cohort_registry.messages, (uint64_t)(uintptr_t)m);
+  if (old != NULL) cohort_free(old, table_size(old->capacity));
+  return 1;
+}
+
 /* There is room for one more slot, or for none: no memory, or too many. */
 static int make_room(void) {
   uint64_t capacity = messages == NULL ? 0 : messages->capacity, more = capacity == 0 ? 64 : 2 * capacity;
-  if (2 * used < capacity) return 1;
-  struct cohort_messages *m = more > COHORT_MESSAGES_MAX ? NULL : cohort_alloc(table_size(more));
-  if (m == NULL) return 0;
-  m->capacity = more;
-  for (uint64_t i = 0; i < capacity; i++) {
-    const struct cohort_traffic *s = &messages->slot[i];
-    if (s->comm != 0) *slot_of(m, s->comm, s->peer, s->tag) = *s;
+  return 2 * used < capacity || (more <= COHORT_MESSAGES_MAX && rebuild(more, 0));
+}
+
+void cohort_messages_forget(uint64_t comm) {
+  for (uint64_t i = 0; messages != NULL && comm != 0 && i < messages->capacity; i++) {
+    if (messages->slot[i].comm != comm) continue;
+    rebuild(messages->capacity, comm);
+    return;
   }
-  STORE(cohort_registry.messages, (uint64_t)(uintptr_t)m);
-  if (messages != NULL) cohort_free(messages, table_size(capacity));
-  messages = m;
-  return 1;
 }
 
 /* Its slot, which may be new; NULL: there is none. The lock is held. */

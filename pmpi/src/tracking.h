@@ -38,6 +38,9 @@ void cohort_call_received(const struct cohort_call *k, int rc, const MPI_Status 
 /* Where a call that waits for requests tells what they received, if the program does not ask. */
 MPI_Status *cohort_call_statuses(int count);
 
+/* A communicator is no more; its id may come again. The registry's lock is held. */
+void cohort_messages_forget(uint64_t comm);
+
 /* The call has made a request. */
 void cohort_call_posted(struct cohort_call *k, MPI_Request request, int persistent);
 void cohort_call_fortran(MPI_Request request, MPI_Fint f);
