@@ -94,15 +94,17 @@ type graph struct {
 // unreceived is how many messages have been sent that no call has returned with. The counts are of two ranks: -1 means
 // that one of them does not know.
 func (g *graph) unreceived(k key) int {
-	if !g.counted(k.from) || !g.counted(k.to) {
+	if !g.counted(k.from, k.comm) || !g.counted(k.to, k.comm) {
 		return -1
 	}
 	return int(g.sent[k] - min(g.received[k], g.sent[k]))
 }
 
-// counted reports whether all messages of a rank are counted. One that has ended tells nothing any more.
-func (g *graph) counted(r int) bool {
-	return r >= 0 && r < len(g.ranks) && g.ranks[r].known() && g.ranks[r].Uncounted == 0
+// counted reports whether all messages of a rank in a communicator are counted. One that has ended tells nothing any
+// more, and one that has freed the communicator nothing of that.
+func (g *graph) counted(r int, comm uint64) bool {
+	return r >= 0 && r < len(g.ranks) && g.ranks[r].known() && g.ranks[r].Uncounted == 0 &&
+		slices.Contains(g.ranks[r].Live, comm)
 }
 
 func (r *Rank) known() bool { return r.State == Stopped && r.Why == "" }
@@ -206,7 +208,7 @@ func (g *graph) send(r int, op *Operation) (w Wait, blocked bool) {
 
 // receive: a message must have been sent that fits, and that no older receive takes.
 func (g *graph) receive(r int, op *Operation) (w Wait, blocked bool) {
-	if !g.counted(r) {
+	if !g.counted(r, op.Comm) {
 		return w, false
 	}
 	senders := []int{op.Peer}
@@ -221,7 +223,7 @@ func (g *graph) receive(r int, op *Operation) (w Wait, blocked bool) {
 		from = from.With(s)
 	}
 	for s := range from.Each {
-		if g.ranks[s].State != Ended && !g.counted(s) { // of one that has ended see release
+		if g.ranks[s].State != Ended && !g.counted(s, op.Comm) { // of one that has ended see release
 			return w, false
 		}
 	}
@@ -365,7 +367,7 @@ func (g *graph) collective(r int, op *Operation) (w Wait, blocked bool) {
 		switch rank := &g.ranks[m]; {
 		case rank.State == Ended:
 			missing = append(missing, m)
-		case !rank.known():
+		case !rank.known(), !slices.Contains(rank.Live, op.Comm):
 			return w, false
 		case g.begun[member{op.Comm, m}] < op.Nth:
 			missing = append(missing, m)

@@ -257,7 +257,7 @@ func (w *world) ranks() []waits.Rank {
 			out[r] = waits.Rank{State: waits.Ended}
 			continue
 		}
-		k := waits.Rank{State: waits.Stopped, Comms: map[uint64]waits.Comm{comm: {Name: "MPI_COMM_WORLD", Members: members}}}
+		k := waits.Rank{State: waits.Stopped, Live: []uint64{comm}, Comms: map[uint64]waits.Comm{comm: {Name: "MPI_COMM_WORLD", Members: members}}}
 		for other := range out {
 			for tag := range 2 {
 				t := waits.Traffic{Comm: comm, Peer: other, Tag: tag}

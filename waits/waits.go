@@ -45,6 +45,8 @@ type Rank struct {
 	Pending []Operation     `json:"pending,omitempty"` // of active requests, in the order in which they were posted
 	Comms   map[uint64]Comm `json:"comms,omitempty"`   // that these are over, by the id that all members have for them
 	Traffic []Traffic       `json:"traffic,omitempty"`
+	// Live are the ids of the communicators that the rank has. What went over others it does not know any more.
+	Live []uint64 `json:"live,omitempty"`
 	// Uncounted is how many messages are missing in Traffic.
 	Uncounted uint64 `json:"uncounted,omitempty"`
 }

@@ -263,8 +263,10 @@ func (w *waiting) traffic() error {
 	}
 	byID := map[uint64]*handle.Comm{}
 	for _, h := range comms {
-		if c, err := w.r.CommAt(h.Address); err == nil {
+		c, err := w.r.CommAt(h.Address)
+		if err == nil && h.State&(abi.ObjectFreed|abi.ObjectGoing) == 0 {
 			byID[c.Record.GlobalID] = c
+			w.out.Live = append(w.out.Live, c.Record.GlobalID)
 		}
 	}
 	for _, t := range all {
