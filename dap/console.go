@@ -72,7 +72,7 @@ func consoleCommands() []consoleCommand {
 		{Command: row{
 			Name: "watch", Arguments: "EXPRESSION [access write|read|readWrite] [ranks SET] [mode rank|focus|all] [if " +
 				"CONDITION]",
-			Help:     "stop when the value of a variable changes, or is read; of the rank of the frame unless ranks are given",
+			Help:     "stop when the value of a variable changes, or is read; on the frame's rank unless ranks are given",
 			Examples: []string{"watch total", "watch u[3] access readWrite", "watch total ranks 0-3 if total > 10"},
 		}, needsProcess: true, run: consoleWatch, complete: watchWords},
 		{Command: row{

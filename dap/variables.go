@@ -35,7 +35,8 @@ func scopes(k *call, a godap.ScopesArguments) (any, error) {
 	body := godap.ScopesResponseBody{Scopes: make([]godap.Scope, 0, len(list))}
 	for _, s := range list {
 		body.Scopes = append(body.Scopes, godap.Scope{
-			Name: s.Name, PresentationHint: s.Kind, VariablesReference: c.view.reference(frame.moment, frame.frame, s.Ref),
+			Name: s.Name, PresentationHint: s.Kind,
+			VariablesReference: c.view.reference(frame.moment, frame.frame, s.Ref),
 			NamedVariables: s.Named, IndexedVariables: s.Indexed, Expensive: s.Expensive,
 		})
 	}

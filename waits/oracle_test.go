@@ -352,7 +352,7 @@ func drawPrograms(t *rapid.T) [][]step {
 	return programs
 }
 
-// What is called a deadlock is one: however the run goes on, the ranks do not leave their calls. And where nothing can
+// What is called a deadlock is one: however the run continues, the ranks do not leave their calls. And where nothing can
 // happen any more, all ranks that have not ended are in it, or wait for one that has ended.
 func TestDeadlocksAgainstAllRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -416,7 +416,7 @@ func check(t *rapid.T, w *world) {
 		seen[at.key()] = true
 		for r := range at.pc {
 			if report.Deadlock.Contains(r) && at.pc[r] != w.pc[r] {
-				t.Fatalf("rank %d is said to be in a deadlock, and goes on:\n%s\n%s", r, w.key(), report.Text())
+				t.Fatalf("rank %d is said to be in a deadlock, and leaves its call:\n%s\n%s", r, w.key(), report.Text())
 			}
 			todo = append(todo, at.next(r)...)
 		}

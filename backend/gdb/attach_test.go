@@ -10,7 +10,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// A process that is attached to is stopped where it is, belongs to one debugger, and goes on at the end.
+// A process that is attached to is stopped where it is, belongs to one debugger, and runs on at the end.
 func TestAttach(t *testing.T) {
 	sleep := exec.Command("sleep", "600")
 	if err := sleep.Start(); err != nil {

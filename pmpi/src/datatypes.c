@@ -238,7 +238,8 @@ static struct cohort_datatype *begin_type(MPI_Datatype type, uint32_t combiner, 
     struct cohort_object *part = known_locked(given[i]);
     cohort_object_ref(part);
     types[i] = (uint64_t)(uintptr_t)part;
-    if (combiner == COHORT_COMBINER_DUP && part != NULL && part->state & (COHORT_TYPE_COMMITTED | COHORT_OBJECT_PREDEFINED))
+    if (combiner == COHORT_COMBINER_DUP && part != NULL &&
+        part->state & (COHORT_TYPE_COMMITTED | COHORT_OBJECT_PREDEFINED))
       d->o.state |= COHORT_TYPE_COMMITTED;
   }
   return d;

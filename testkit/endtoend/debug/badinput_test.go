@@ -83,7 +83,7 @@ func TestDAPRefusesLaunches(t *testing.T) {
 	c.Disconnect()
 }
 
-// What is no DAP, and what comes at a wrong time, has an answer that says so, and the session goes on.
+// What is no DAP, and what comes at a wrong time, has an answer that says so, and the session continues.
 func TestDAPRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	mpi := mpitest.Need(t, "mpich") // no rank is started but at the end

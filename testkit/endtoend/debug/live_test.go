@@ -95,7 +95,7 @@ func TestDAPBreakpoints(t *testing.T) {
 	if hit := e.stoppedBody(got[0]); hit.HitBreakpointIds[0] != set[1].Id {
 		t.Errorf("rank 1 has stopped by %+v", hit)
 	}
-	// Rank 0 goes on and waits in MPI for the others. All it has to say, it has said.
+	// Rank 0 continues and waits in MPI for the others. All it has to say, it has said.
 	e.Continue(1)
 	last := line("spin")
 	// Each rank's messages come by its own agent: what rank 2 prints may overtake what rank 0 has logged before.

@@ -289,7 +289,7 @@ func TestDAPDivergence(t *testing.T) {
 		"but the recording has MPI_Recv",
 	} {
 		if !strings.Contains(stopped.Text, part) {
-			t.Errorf("the stop says %q, which lacks %q", stopped.Text, part)
+			t.Errorf("the stop says %q, without %q", stopped.Text, part)
 		}
 	}
 	if stopped.Description != "Left the recording" {

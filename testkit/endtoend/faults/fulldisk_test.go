@@ -13,7 +13,7 @@ import (
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
-// A disk that gets full while the program runs: the program goes on to its good end, it is said once, and what was
+// A disk that gets full while the program runs: the program continues to its good end, it is said once, and what was
 // recorded replays. (In each mode, and on each MPI, so do the programs of testkit/exactreplay.)
 func TestFullDisk(t *testing.T) {
 	cohorttest.Slow(t)
