@@ -37,7 +37,7 @@ func scopes(k *call, a godap.ScopesArguments) (any, error) {
 		body.Scopes = append(body.Scopes, godap.Scope{
 			Name: s.Name, PresentationHint: s.Kind,
 			VariablesReference: c.view.reference(frame.moment, frame.frame, s.Ref),
-			NamedVariables: s.Named, IndexedVariables: s.Indexed, Expensive: s.Expensive,
+			NamedVariables:     s.Named, IndexedVariables: s.Indexed, Expensive: s.Expensive,
 		})
 	}
 	return body, nil
